@@ -91,13 +91,16 @@ const shell: CommandContext = {
   probe: async (server, signal, config) => {
     const { probeServer } = await import("./cli/probe.js");
     const gateway = { name: SERVER_NAME, version: packageVersion() };
+    const context = await featureContext(config, SILENT);
+    const layers = await Promise.all(FEATURES.map(async (feature) => feature.startLayer?.(config, context)));
+    const startLayers = layers.filter((layer) => layer !== undefined);
     const connect: ProbedServer["connect"] = (credentials) =>
-      probeServer(server, { gateway, signal, credentials, channels: channelsOf(FEATURES) });
+      probeServer(server, { gateway, signal, credentials, startLayers, channels: channelsOf(FEATURES) });
     const prober = FEATURES.find((feature) => feature.probe !== undefined);
     if (prober?.probe === undefined) return connect(undefined);
     const store = server.auth === undefined ? undefined : await openSharedStore(config, SILENT);
     try {
-      return await prober.probe({ server, config, store, connect }, await featureContext(config, SILENT));
+      return await prober.probe({ server, config, store, connect }, context);
     } finally {
       await store?.close();
     }

@@ -98,6 +98,8 @@ export interface Catalog extends AwaitedTools {
   ownTool(client: Client, name: string): JsonObject | undefined;
   /** Starting servers without cached lists, in config order. */
   starting(): readonly string[];
+  /** What a server lists under its own names, before filters; undefined while that is unknown. */
+  ownEntries(server: string): Readonly<Record<ListKind, readonly JsonObject[]>> | undefined;
   /** Resolves when the first start of a server is over and it has listed for `client`, or has failed. Never rejects. */
   whenLoaded(server: string, client: Client): Promise<void>;
   /** The server description for `client`, from the available lists. */

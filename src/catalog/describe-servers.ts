@@ -32,7 +32,7 @@ export function describeServers(
   const instructions = instructionsOf(servers, naming, tools);
   return {
     serverInfo: readableInfo(alone?.serverInfo) ?? self,
-    capabilities: capabilitiesOf(servers, tools?.hasOwnTools === true),
+    capabilities: capabilitiesOf(servers, ownCapabilities(tools)),
     ...(instructions !== undefined && { instructions }),
   };
 }
@@ -48,7 +48,14 @@ function readableInfo(info: JsonObject | undefined): JsonObject | undefined {
   return readable;
 }
 
-function capabilitiesOf(servers: readonly DescribedServer[], hasOwnTools: boolean): JsonObject {
+/** The capabilities that the gateway has whatever its servers have. */
+const ownCapabilities = (tools: ToolIntroduction | undefined): ReadonlySet<string> =>
+  new Set([
+    ...(tools?.hasOwnTools === true ? ["tools"] : []),
+    ...(tools?.hasOwnResources === true ? ["resources"] : []),
+  ]);
+
+function capabilitiesOf(servers: readonly DescribedServer[], own: ReadonlySet<string>): JsonObject {
   let union: JsonObject = {};
   for (const { facts, hasVisible } of servers) {
     for (const [key, value] of Object.entries(readableCapabilities(facts?.capabilities ?? NONE))) {
@@ -63,8 +70,7 @@ function capabilitiesOf(servers: readonly DescribedServer[], hasOwnTools: boolea
   // A server that has never connected may have any of these, and clients request only advertised ones.
   const unmet = servers.some(({ facts }) => facts === undefined);
   for (const key of LISTS_OF_CAPABILITY.keys()) {
-    const isOwn = key === "tools" && hasOwnTools;
-    if (unmet || isOwn || Object.hasOwn(union, key)) {
+    if (unmet || own.has(key) || Object.hasOwn(union, key)) {
       union = { ...union, [key]: { ...objectAt(union, key), listChanged: true } };
     }
   }

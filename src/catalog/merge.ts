@@ -93,7 +93,7 @@ type OnRenamed = (renamed: Renamed) => void;
 
 /** The names that no server's entry of this list may have. */
 const ownNames = (kind: ListKind, naming: Naming): Set<string> =>
-  new Set(kind === "tools" ? naming.own?.names : []);
+  new Set(kind === "tools" ? naming.own?.flatMap(({ names }) => names) : []);
 
 interface ExposedName {
   readonly exposed: string;
@@ -126,7 +126,7 @@ function assignNames(
       if (plain !== exposed) {
         const other = serverOf.get(plain);
         const renamed = { server: space.name, name, exposed };
-        const setting = naming.own?.setting ?? "";
+        const setting = naming.own?.find(({ names: own }) => own.includes(plain))?.setting ?? "";
         onRenamed?.(other === undefined ? { ...renamed, setting } : { ...renamed, other });
       }
       serverOf.set(exposed, space.name);

@@ -146,7 +146,7 @@ export class MergedCatalog implements Catalog {
     const { lists } = this.#options;
     const whole = this.#views.of(client).list(kind);
     if (kind !== "tools" || lists === undefined) return whole;
-    const entries = lists.entries(client, whole, this);
+    const entries = lists.entries(client, whole, this, whole.entries);
     if (entries === whole.entries) return whole;
     let list = this.#transformed.get(entries);
     if (list === undefined) {
@@ -276,6 +276,10 @@ export class MergedCatalog implements Catalog {
   releaseClient(affinity: string): void {
     for (const server of this.#servers.values()) server.releaseClient(affinity);
     this.#views.releaseClient(affinity);
+  }
+
+  ownEntries(server: string): ReturnType<Catalog["ownEntries"]> {
+    return this.#servers.get(server)?.ownEntries;
   }
 
   status(): readonly ServerStatus[] {

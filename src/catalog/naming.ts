@@ -10,7 +10,7 @@ export interface Naming {
   /** Disabled servers; their names stay reserved. */
   readonly reserved?: readonly { readonly name: string; readonly prefix: string }[];
   /** The names of the gateway's own tools, which stay reserved, and the setting that adds them. */
-  readonly own?: { readonly names: readonly string[]; readonly setting: string };
+  readonly own?: readonly { readonly names: readonly string[]; readonly setting: string }[];
 }
 
 const HASH_LENGTH = 8;

@@ -138,6 +138,15 @@ export class ServerLists {
     return this.isStarting || this.#waits.isLoading(this.upstream.listScope(client));
   }
 
+  /** What the server lists, before filters, over the connection that clients share; undefined while a list of it is unknown. */
+  get ownEntries(): Readonly<Record<ListKind, readonly JsonObject[]>> | undefined {
+    const { lists } = this.#lists.shared;
+    const isMissing = (kind: ListKind): boolean => !lists.has(kind) && offersList(this.facts, kind);
+    if (lists.size === 0 || LIST_KINDS.some(isMissing)) return undefined;
+    const entries = LIST_KINDS.map((kind) => [kind, lists.get(kind)?.unfiltered ?? []] as const);
+    return Object.fromEntries(entries) as Record<ListKind, readonly JsonObject[]>;
+  }
+
   /** How many entries the server gave for that, before its filters; undefined when nothing is known. */
   unfilteredCount(client: Client, kind: ListKind): number | undefined {
     return this.#cached(client, kind)?.unfiltered.length;

@@ -7,6 +7,7 @@ import { serverNames } from "../config/read-servers.js";
 import { isServerKey } from "../config/server-keys.js";
 import { variablesIn } from "../config/template.js";
 import { type ObjectTree, plainValue } from "../config/tree.js";
+import { refined } from "./added-entry.js";
 import { isCardAddress, readServerCard } from "./card-source.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { copiedSecrets, withoutSecrets } from "./copied-secrets.js";
@@ -72,11 +73,12 @@ export async function add(
     );
     return EXIT.failed;
   }
+  const entry = await refined(name, found.server, { flags, file: tree && plainValue(tree) }, shell, log);
   const key = [...(tree?.members ?? [])].find(
     ([each, { value }]) => isServerKey(each) && value.kind === "object",
   );
   const { server, secrets: moved } =
-    freeName === undefined ? found : withoutSecrets(name, found.server, freeName);
+    freeName === undefined ? { server: entry, secrets: NO_SECRETS } : withoutSecrets(name, entry, freeName);
   const kept = new Map([...found.secrets, ...moved]);
   const edits = [
     { path: [key?.[0] ?? "mcpServers", name], value: server },

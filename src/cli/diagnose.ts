@@ -189,6 +189,9 @@ function diagnoseProcess(transport: Process, { error, stderr, nonProtocolOutput 
   }
   const fetching = diagnoseRunner(transport, message, [...stderr, ...nonProtocolOutput]);
   if (fetching !== undefined) return fetching;
+  const [, code, reason] = /exited with code (\d+): ([^\n]*?)(?:; last output: |$)/.exec(message) ?? [];
+  if (reason !== undefined)
+    return { cause: "exits_at_once", sentence: `it exits at once with code ${code}: ${reason}` };
   // Some programs print errors to stdout.
   const explained = explainOutput(stderr) ?? explainOutput(nonProtocolOutput);
   if (explained !== undefined) return explained;

@@ -16,9 +16,12 @@ import type {
   OpenFeature,
 } from "../core/feature.js";
 import type { Logger } from "../core/logger.js";
+import type { KeptServer, PersistedLists } from "../core/persisted-lists.js";
+import type { StartLayer } from "../core/process-start.js";
 import type { Finding } from "../core/replicas.js";
 import type { OwnStore } from "../core/shared-store.js";
 import type { ChannelKind } from "../upstream/supervision/channel-kind.js";
+import type { AddedEntry, AddFlag, RefinedEntry } from "./added-entry.js";
 import type { CommandContext } from "./command-context.js";
 import type { ProbeResult } from "./probe.js";
 import type { RunningGateway } from "./run-files.js";
@@ -42,6 +45,9 @@ export interface FeatureContext {
   /** Whether the process serves hosts; a command that starts servers for itself does not. */
   readonly servesHosts: boolean;
 }
+
+/** Where lists of an earlier run are. */
+type KeptListsContext = Pick<FeatureContext, "version" | "logger"> & { readonly stateFolder: string };
 
 /** The command line to which a feature adds commands. */
 export interface CommandLine {
@@ -82,8 +88,8 @@ interface ShortLists {
   hint(tools: number): string;
 }
 
-/** A sentence about a key of the config. */
-export type Advised = Pick<Advice, "path" | "message">;
+/** A sentence about a key of the config, or of one of its servers. */
+export type Advised = Advice;
 
 /** The names of tools and prompts that hosts see. */
 export interface ExposedNames {
@@ -95,6 +101,8 @@ export interface ExposedNames {
   deadName(pattern: string, kind: "tools" | "prompts", servers: readonly string[]): string | undefined;
 }
 
+export type { AddedEntry, RefinedEntry };
+
 /** A feature. */
 export interface Feature {
   readonly name: string;
@@ -103,6 +111,8 @@ export interface Feature {
   readonly commands?: FeatureCommands;
   /** Its flags of `cardea serve`. */
   readonly serveFlags?: readonly ServeFlag[];
+  /** Its flags of `cardea add` and `cardea init`. */
+  readonly addFlags?: readonly AddFlag[];
   /** Another way to serve than one gateway in one process; one feature has one. */
   readonly servingMode?: ServingMode;
   /** The ways to reach servers that it adds; each has a section. They need no open feature, as a probe has none. */
@@ -125,6 +135,10 @@ export interface Feature {
    * @throws RangeError for settings that cannot be used
    */
   open(config: FeaturedConfig, context: FeatureContext): Promise<OpenFeature | undefined>;
+  /** Changes the starts of processes for a command that runs no gateway, such as `cardea doctor`; a gateway uses `OpenFeature.startLayer`. */
+  startLayer?(config: FeaturedConfig, context: FeatureContext): Promise<StartLayer | undefined>;
+  /** What becomes of an entry that a person adds to a config. */
+  refine?(added: AddedEntry): Promise<RefinedEntry>;
   /** Opens the store that this process shares with others, for a command without a gateway; undefined if nothing of it is there. */
   openStore?(config: FeaturedConfig, logger: Logger): Promise<OwnStore | undefined>;
   /** Whether several processes count the calls of a limit together. */
@@ -135,6 +149,11 @@ export interface Feature {
   advise?(config: Config): Promise<readonly Advised[]>;
   /** Settings that match nothing which the servers list, for `cardea doctor`. */
   ineffective?(config: Config, names: ExposedNames): Promise<readonly Advised[]>;
+  /** What it has kept of these servers' lists from an earlier run, for commands that start none; by name. */
+  keptLists?(
+    servers: readonly KeptServer[],
+    context: KeptListsContext,
+  ): Promise<ReadonlyMap<string, PersistedLists>>;
   /** Checks what it needs outside of this process, for `cardea doctor`; undefined if it needs nothing. */
   findings?(config: FeaturedConfig, version: string): Promise<readonly Finding[] | undefined>;
   /** Probes a server for `cardea doctor`, with the credentials that the feature has for it. Never rejects. */

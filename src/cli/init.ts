@@ -6,6 +6,7 @@ import { writeErrorMessage } from "../config/load.js";
 import { type Piece, variablesIn } from "../config/template.js";
 import { escapeHidden } from "../telemetry/log-format.js";
 import { freeNames } from "./add.js";
+import { refined } from "./added-entry.js";
 import { agreeToOwn } from "./agreement.js";
 import { askForUnset, fillVariable } from "./ask-variables.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
@@ -56,7 +57,12 @@ export async function init(flags: InitFlags, shell: CommandContext): Promise<num
     return EXIT.failed;
   }
   const given = asks ? await askForUnset(variables, shell) : new Map<string, string>();
-  const { servers, secrets } = apart(merged.servers, given, secretFile, shell);
+  const refinedServers = await Promise.all(
+    [...merged.servers].map(
+      async ([name, server]) => [name, await refined(name, server, { flags }, shell, log)] as const,
+    ),
+  );
+  const { servers, secrets } = apart(new Map(refinedServers), given, secretFile, shell);
   const text = await initialConfig(
     { servers, variables: variables.filter(({ name }) => !given.has(name)), sources },
     file,

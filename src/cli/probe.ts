@@ -5,6 +5,7 @@ import type { CredentialStore } from "../core/credentials.js";
 import type { GatewayError } from "../core/errors.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
+import type { StartLayer } from "../core/process-start.js";
 import { withTimeout } from "../core/stop.js";
 import type { ServerList } from "../core/upstream.js";
 import type { ChannelKinds } from "../upstream/supervision/channel-kind.js";
@@ -64,6 +65,8 @@ export interface ProbeOptions {
   readonly signal: AbortSignal;
   /** Those of features. Default: none. */
   readonly channels?: ChannelKinds;
+  /** Change the starts of processes. Default: none. */
+  readonly startLayers?: readonly StartLayer[];
   /** For a server behind a login. Default: none. */
   readonly credentials?: CredentialStore | undefined;
 }
@@ -78,7 +81,9 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
   const upstream = upstreamOf(
     server,
     options,
-    transport.kind === "stdio" ? () => openWithOutput(name, transport, output) : undefined,
+    transport.kind === "stdio"
+      ? () => openWithOutput(server, transport, output, options.startLayers)
+      : undefined,
   );
   try {
     const failure = await firstAttempt(upstream, signal);
@@ -87,7 +92,14 @@ export async function probeServer(server: ServerConfig, options: ProbeOptions): 
     // The output of the copy is not shown.
     const copy =
       transport.kind === "stdio" && server.lease !== "shared"
-        ? upstreamOf(server, options, () => openStdioChannel({ name, ...transport }))
+        ? upstreamOf(server, options, () =>
+            openStdioChannel({
+              name,
+              features: server.features,
+              startLayers: options.startLayers,
+              ...transport,
+            }),
+          )
         : undefined;
     const isRival = copy !== undefined && (await areRivals(upstream, copy, signal));
     return { connected: { ...connected, ...(isRival && { isRival }) }, ...output };
@@ -118,9 +130,10 @@ function upstreamOf(
 
 /** Starts the process; its last lines are kept. */
 function openWithOutput(
-  name: string,
+  { name, features }: ServerConfig,
   transport: Extract<ServerConfig["transport"], { kind: "stdio" }>,
   { stderr, nonProtocolOutput }: Readonly<Record<"stderr" | "nonProtocolOutput", string[]>>,
+  startLayers: readonly StartLayer[] | undefined,
 ): Promise<Channel> {
   const keep = (list: string[]) => (line: string) => {
     list.push(line);
@@ -131,6 +144,8 @@ function openWithOutput(
   nonProtocolOutput.length = 0;
   return openStdioChannel({
     name,
+    features,
+    startLayers,
     ...transport,
     onStderr: keep(stderr),
     onNonProtocolOutput: keep(nonProtocolOutput),

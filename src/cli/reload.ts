@@ -5,7 +5,7 @@ import { describeChanges } from "../config/changes.js";
 import { checkSections } from "../config/check-sections.js";
 import type { Config } from "../config/config.js";
 import { formatProblem, type Problem } from "../config/problem.js";
-import { readConfig } from "../config/read.js";
+import { type GoodConfig, readConfig } from "../config/read.js";
 import { type Section, sectionsWithin } from "../config/section.js";
 import { watchConfig } from "../config/watch.js";
 import type { Gateway } from "../gateway/gateway.js";
@@ -53,16 +53,23 @@ function inEffect(changes: string, postponed: readonly string[]): string {
   return `in effect except ${postponed.join(" and ")}: ${changes || "nothing else has changed"}`;
 }
 
+/** How a changed file is taken over. */
+interface ReloadOptions {
+  /** Whether a file with any problem or warning is rejected. Default: false. */
+  readonly isStrict?: boolean;
+  /** Called with each file that is in effect from then on. */
+  readonly onApplied?: (loaded: GoodConfig) => void;
+}
+
 /**
- * Watches until the returned function is called. SIGHUP reloads the file even if it is unchanged. `isStrict`: a file with any
- * problem or warning is rejected.
+ * Watches until the returned function is called. SIGHUP reloads the file even if it is unchanged.
  */
 export function watchAndReload(
   gateway: Gateway,
   opened: OpenedConfig,
   shell: CommandContext,
   log: Log,
-  { isStrict = false }: { readonly isStrict?: boolean } = {},
+  { isStrict = false, onApplied }: ReloadOptions = {},
 ): () => void {
   const { file, options } = opened;
   let running: Config = opened.loaded.config;
@@ -103,6 +110,7 @@ export function watchAndReload(
       const changes = describeChanges(running, next, sections);
       running = next;
       log.info({ file, servers: next.servers.length }, `${file} is ${inEffect(changes, postponed)}`);
+      onApplied?.({ ...loaded, config: next });
     } catch (error) {
       log.error({ file, error }, `the config stays as it was: ${file} could not be applied`);
       gateway.reloadFailed([`${file} could not be applied`]);

@@ -4,6 +4,7 @@ import { randomBytes } from "node:crypto";
 import { serveObstacles } from "../config/advice.js";
 import type { Config } from "../config/config.js";
 import { formatProblem, type Problem } from "../config/problem.js";
+import type { GoodConfig } from "../config/read.js";
 import type { Path } from "../config/tree.js";
 import { GatewayError } from "../core/errors.js";
 import { collectWhenIdle } from "../runtime/idle-collection.js";
@@ -21,6 +22,7 @@ import {
   type StrictFlag,
 } from "./flags.js";
 import { configOfCommand } from "./host-files/from-command.js";
+import { ineffectiveByKeptLists } from "./kept-lists.js";
 import { type OpenedConfig, openConfig } from "./open-config.js";
 import { hintsOf, stillStarting } from "./ready-line.js";
 import { watchAndReload } from "./reload.js";
@@ -33,8 +35,9 @@ import {
   servingModeOf,
 } from "./serving-mode.js";
 import { untilStopped } from "./stop.js";
-import { strictProblems } from "./strict.js";
+import { placed, strictProblems } from "./strict.js";
 import { isTerminal } from "./terminal.js";
+import { IneffectiveWarnings } from "./warn-ineffective.js";
 
 /** A gateway, or several processes as one: it starts, may fail, and is stopped. */
 type Runnable = Omit<Served, "reload"> & { isUnused?(): boolean };
@@ -61,13 +64,28 @@ export async function serve(flags: ServeFlags, shell: CommandContext): Promise<n
   if (obstacle !== undefined) return refuseSeveral(obstacle, log);
   const orphans = orphanPolicyFrom(flags, shell.env);
   const faults = () => addressFaults(opened, flags, shell.features);
-  if (several !== undefined) return serveBySeveral(several, { config, orphans, faults }, shell, log);
+  if (several !== undefined) {
+    // This process has no gateway whose lists it could look at.
+    const ineffective = placed(await ineffectiveByKeptLists(config, shell), opened.loaded);
+    for (const problem of ineffective) log.warn({}, formatProblem(problem));
+    return serveBySeveral(several, { config, orphans, faults }, shell, log);
+  }
   // With several processes the first one handles what earlier ones left behind.
   const first = firstProcess(shell, orphans);
   const gateway = await shell.createGateway(config, log, first.orphans, first.ownerToken);
-  return run(gateway, { shell, log: own, config, ownerToken: first.ownerToken, faults }, () =>
-    watchAndReload(gateway, opened, shell, log, { isStrict }),
-  );
+  return run(gateway, { shell, log: own, config, ownerToken: first.ownerToken, faults }, () => {
+    const ineffective = new IneffectiveWarnings(gateway, shell, log);
+    // One of several leaves it to the process that has started it.
+    const checkLists = (loaded: GoodConfig): void => {
+      if (shell.worker === undefined) ineffective.check(loaded);
+    };
+    checkLists(opened.loaded);
+    const unwatch = watchAndReload(gateway, opened, shell, log, { isStrict, onApplied: checkLists });
+    return () => {
+      unwatch();
+      ineffective.close();
+    };
+  });
 }
 
 /** Whether the config has a problem or a warning; they are logged. */

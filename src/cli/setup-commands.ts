@@ -1,6 +1,7 @@
 /** The setup commands `init`, `add`, `remove` and `install`, with their flags. */
 import { Argument, type Command } from "commander";
 import type { AddFlags } from "./add.js";
+import { withAddFlags } from "./added-entry.js";
 import type { CommandContext } from "./command-context.js";
 import { type ConfigFlags, withConfigFlag } from "./flags.js";
 import { KNOWN_HOSTS } from "./host-files/known-hosts.js";
@@ -14,8 +15,7 @@ export function addSetupCommands(
   finish: (work: Promise<number>) => Promise<void>,
   command: readonly string[] | undefined,
 ): void {
-  program
-    .command("init")
+  withAddFlags(program.command("init"), "init", shell)
     .description("Write a config with the servers of the hosts that are installed here; overwrites nothing.")
     .option(
       "--from <file>",
@@ -27,7 +27,7 @@ export function addSetupCommands(
     .option("--plain", "write secrets into the config instead of an env file beside it (CARDEA_PLAIN)")
     .action((flags: InitFlags) => finish(import("./init.js").then(({ init }) => init(flags, shell))));
 
-  withConfigFlag(program.command("add"))
+  withAddFlags(withConfigFlag(program.command("add")), "add", shell)
     .description(
       "Add a server to the config, which keeps its comments: a command behind --, a URL, or a registry's server.json.",
     )

@@ -1,5 +1,5 @@
 /** `cardea status`: the state of the running gateway and of each of its servers. */
-import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import type { CommandContext } from "./command-context.js";
 import { EXIT } from "./exit.js";
@@ -19,6 +19,7 @@ export interface WatchFlag {
 interface StatusPages {
   readonly status: JsonObject;
   readonly servers: readonly JsonObject[];
+  readonly problems: readonly JsonObject[];
   readonly sessions: readonly JsonObject[];
   readonly questions: readonly JsonObject[];
 }
@@ -47,15 +48,16 @@ export async function status(
 }
 
 async function pagesOf(address: Address): Promise<StatusPages> {
-  const [status, servers, sessions, questions] = await Promise.all([
+  const [status, servers, problems, sessions, questions] = await Promise.all([
     pageOf(address, "status") as Promise<JsonObject>,
     rowsOf(address, "servers"),
+    rowsOf(address, "problems"),
     rowsOf(address, "sessions"),
     rowsOf(address, "questions"),
   ]);
   // The rows of the servers already contain this.
   const { servers: _, ...own } = status;
-  return { status: own, servers, sessions, questions };
+  return { status: own, servers, problems, sessions, questions };
 }
 
 /** What is wrong is shown on a narrow terminal, too. */
@@ -72,6 +74,7 @@ const HEADS: readonly Pick<Cell, "text" | "narrow">[] = [
 ];
 const STATE_COLOURS: Readonly<Record<string, "green" | "yellow" | "red" | "dim">> = {
   ready: "green",
+  "in use": "green",
   idle: "dim",
   starting: "yellow",
   needs_sign_in: "yellow",
@@ -93,7 +96,7 @@ interface Widths {
 }
 
 function textOf(pages: StatusPages, paint: Paint, { width, headWidth }: Widths): string {
-  const { status, servers, sessions, questions } = pages;
+  const { status, servers, problems, sessions, questions } = pages;
   const isReady = status.ready === true;
   const reasons = Array.isArray(status.reasons) ? status.reasons.map(String) : [];
   const facts = [
@@ -105,12 +108,19 @@ function textOf(pages: StatusPages, paint: Paint, { width, headWidth }: Widths):
     stringAt(status, "url") ?? "",
   ];
   const word = isReady ? "ready" : "not ready";
-  const head = wrapped(facts.filter((fact) => fact !== "").map(terminalSafe), {
-    width: headWidth ?? Number.POSITIVE_INFINITY,
-    taken: word.length + ": ".length,
-  });
+  const shown = facts.filter((fact) => fact !== "").map(terminalSafe);
+  const head = wrapped(
+    shown.map((fact, at) => (at === shown.length - 1 ? fact : `${fact},`)),
+    { width: headWidth ?? Number.POSITIVE_INFINITY, taken: word.length + ": ".length },
+  );
   const state = paint(isReady ? "green" : "red", word);
-  const why = reasons.map((reason) => `  ${paint("yellow", reason)}\n`).join("");
+  // Those of servers are among the problems, with their figures and age.
+  const others = reasons.filter((reason) => !reason.startsWith("server "));
+  const named = problems.filter(({ server }) => server !== undefined);
+  const why = [
+    ...others.map((reason) => `  ${paint("yellow", reason)}\n`),
+    ...named.map((problem) => problemText(problem, paint, headWidth ?? Number.POSITIVE_INFINITY)),
+  ].join("");
   const rows = [
     HEADS.map((head): Cell => ({ ...head, paint: (padded) => paint("bold", padded) })),
     ...servers.map((server) => rowOf(server, paint)),
@@ -118,15 +128,14 @@ function textOf(pages: StatusPages, paint: Paint, { width, headWidth }: Widths):
   return `${state}: ${head}\n${why}\n${tableText(rows, width)}`;
 }
 
-/** The facts with commas, on as many lines as they need; the first line begins after `taken` characters. */
+/** The pieces with spaces, on as many lines as they need; the first line begins after `taken` characters. */
 function wrapped(
-  facts: readonly string[],
+  pieces: readonly string[],
   { width, taken }: { readonly width: number; readonly taken: number },
 ): string {
   let line = taken;
-  return facts
-    .map((fact, at) => {
-      const text = at === facts.length - 1 ? fact : `${fact},`;
+  return pieces
+    .map((text, at) => {
       const isNext = at > 0 && line + 1 + text.length > width;
       line = isNext ? INDENT.length + text.length : line + (at > 0 ? 1 : 0) + text.length;
       return `${isNext ? `\n${INDENT}` : at > 0 ? " " : ""}${text}`;
@@ -136,8 +145,37 @@ function wrapped(
 
 const INDENT = "  ";
 
+/** The problem, its age and count, and below it the command that fixes it, if there is one. */
+function problemText(problem: JsonObject, paint: Paint, width: number): string {
+  const { severity, count, figures, actions } = problem;
+  const since = stringAt(problem, "since");
+  const facts = [
+    ...(since === undefined ? [] : [`for ${durationOf(secondsSince(since))}`]),
+    // The text has the figures.
+    ...(typeof count === "number" && figures === undefined ? [`${count} times`] : []),
+  ].join(", ");
+  const text = terminalSafe(`${stringAt(problem, "text") ?? ""}${facts === "" ? "" : ` (${facts})`}`);
+  const commands = (Array.isArray(actions) ? actions.filter(isObject) : []).flatMap(
+    (action) => stringAt(action, "command") ?? [],
+  );
+  const advice = commands.map((command) => `    ${paint("dim", terminalSafe(command))}\n`).join("");
+  // A word that is longer than a line continues on the next one.
+  const longest = Math.max(1, width - INDENT.length);
+  const words = text.split(" ").flatMap((word) => cutEvery(longest, word));
+  const lines = wrapped(words, { width, taken: INDENT.length });
+  return `${INDENT}${paint(severity === "error" ? "red" : "yellow", lines)}\n${advice}`;
+}
+
+function cutEvery(length: number, word: string): readonly string[] {
+  if (word.length <= length) return [word];
+  return [word.slice(0, length), ...cutEvery(length, word.slice(length))];
+}
+
+const secondsSince = (time: string): number =>
+  Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1_000));
+
 function rowOf(server: JsonObject, paint: Paint): readonly Cell[] {
-  const state = String(server.state);
+  const state = server.state === "ready" && server.inUse === true ? "in use" : String(server.state);
   const revisions = Array.isArray(server.revisions) ? server.revisions.map(String) : [];
   const latency = objectAt(server, "latencyMs");
   const name = String(server.name);

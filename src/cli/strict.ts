@@ -5,6 +5,7 @@ import type { Problem } from "../config/problem.js";
 import type { GoodConfig } from "../config/read.js";
 import type { CommandContext } from "./command-context.js";
 import { advised } from "./feature.js";
+import { ineffectiveByKeptLists } from "./kept-lists.js";
 import { servingConflict, servingModeOf } from "./serving-mode.js";
 
 /** The problems of single servers, and what `serve` would refuse, with the variables that replace its flags. */
@@ -25,13 +26,24 @@ export async function strictProblems(loaded: GoodConfig, shell: CommandContext):
   return [...loaded.problems, ...loaded.warnings, ...(await adviceOn(loaded, shell))];
 }
 
-/** Advice on a config, with its places. */
-export async function adviceOn(
-  { config, sections, secrets, serverPath, problemAt }: GoodConfig,
-  shell: CommandContext,
-): Promise<readonly Problem[]> {
-  const ofFeatures = await advised(shell.features, config);
-  const found: readonly Advice[] = [...advise(config, sections), ...adviseFolders(config), ...ofFeatures];
+/** Advice on a config, with its places; also on what matches nothing in the lists that an earlier run has kept. */
+export async function adviceOn(loaded: GoodConfig, shell: CommandContext): Promise<readonly Problem[]> {
+  const { config, sections } = loaded;
+  const ineffective = await ineffectiveByKeptLists(config, shell);
+  // The lists tell more about a glob than the prefixes of servers.
+  const known = new Set(ineffective.map(placeOf));
+  const ofFeatures: readonly Advice[] = await advised(shell.features, config);
+  const others = ofFeatures.filter((advice) => !known.has(placeOf(advice)));
+  return placed([...advise(config, sections), ...adviseFolders(config), ...ineffective, ...others], loaded);
+}
+
+const placeOf = ({ server = "", path }: Advice): string => [server, ...path].join("\0");
+
+/** Advice as problems at their places, without the values of variables. */
+export function placed(
+  found: readonly Advice[],
+  { secrets, serverPath, problemAt }: Pick<GoodConfig, "secrets" | "serverPath" | "problemAt">,
+): readonly Problem[] {
   return found.map(({ server, path, message, values = [] }) => {
     const safe = masked(message, values, secrets);
     return server === undefined

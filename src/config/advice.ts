@@ -3,7 +3,7 @@ import { isLoopback } from "../http/loopback.js";
 import { type ChannelSection, channelAt } from "./channel-section.js";
 import { namePrefix, otherPrefixOwner } from "./collisions.js";
 import { type Config, type ServerConfig, usableServers } from "./config.js";
-import { packageRunner, programName } from "./package-runner.js";
+import { programName } from "./package-runner.js";
 import { channelsOf, obstaclesOfSections, type Section } from "./section.js";
 import type { Path } from "./tree.js";
 
@@ -147,7 +147,6 @@ function adviseTransport({ transport }: ServerConfig, channels: readonly Channel
   const { command, args, env } = transport;
   const program = programName(command);
   return [
-    ...adviseRunner(command, args),
     ...adviseShell(program, args),
     ...adviseSpaces(command),
     ...adviseSecrets(args),
@@ -190,25 +189,6 @@ function adviseUrl(key: string, text: string): readonly Found[] {
     {
       path: [key],
       message: `its ${key} is plain http: to another machine; what is sent can be read and changed`,
-    },
-  ];
-}
-
-/** Package runners fetch the newest version unless one is pinned. */
-function adviseRunner(command: string, args: readonly string[]): readonly Found[] {
-  const found = programName(command) === "cmd" ? undefined : packageRunner(command, args);
-  const name = found?.fetches === "package" && found.runner !== "uv run" ? found.name : undefined;
-  if (name === undefined) return [];
-  const python = /^(?:uvx|pipx|uv)\b/.test(found?.runner ?? "");
-  const pinned = python ? /(==|@)\d|^(git\+|\.|\/)/.test(name) : /.@\d[\w.+-]*$|^(file:|\.|\/)|#/.test(name);
-  if (pinned) return [];
-  const plain = python ? name : name.replace(/(?<=.)@[^/]*$/, "");
-  const example = `${plain}${python ? "==" : "@"}1.2.3`;
-  return [
-    {
-      path: ["args"],
-      message: `it runs whatever version of ${name} is newest; pin one, such as ${example}`,
-      values: [name, plain],
     },
   ];
 }

@@ -94,7 +94,7 @@ interface NamingConfig {
   /** Disabled servers, whose names stay reserved; absent if there are none. */
   readonly reserved?: readonly { readonly name: string; readonly prefix: string }[];
   /** The names of tools of the gateway itself; absent if it has none at any URL. */
-  readonly own?: OwnToolNames;
+  readonly own?: readonly OwnToolNames[];
 }
 
 /** Globs (`*`, `?`, `{a,b}`) over names. A name passes when an allow glob matches and no deny glob does. */
@@ -212,6 +212,10 @@ export type ConfiguredServer = ServerConfig | MisconfiguredServer;
 /** Whether a server cannot be started, because its entry is wrong. */
 export const isMisconfigured = (server: ConfiguredServer): server is MisconfiguredServer =>
   server.transport.kind === "unknown";
+
+/** Whether each principal signs in at the server, so that hosts of different principals have different credentials there. */
+export const signsInEachPerson = (server: ConfiguredServer): boolean =>
+  "auth" in server && server.auth?.as === "principal" && server.auth.hasPrincipals;
 
 /** The servers that can be started. */
 export const usableServers = ({ servers }: Pick<Config, "servers">): readonly ServerConfig[] =>

@@ -202,7 +202,7 @@ function configOf(
   { shape, listen, naming, auth, features, servers, profiles }: WholeContent,
   sections: readonly Section[],
 ): Config {
-  const own = ownToolNames(sections, { features, profiles });
+  const own = ownToolNames(sections, { features, profiles, servers });
   return {
     file: path,
     digest: createHash("sha256").update(text).digest("hex").slice(0, 16),
@@ -210,7 +210,7 @@ function configOf(
     ...(auth !== undefined && { auth }),
     servers,
     startupWaitMs: parseWait(shape.startupWait) ?? 0,
-    naming: own === undefined ? naming : { ...naming, own },
+    naming: own.length === 0 ? naming : { ...naming, own },
     parkedCalls: parkedCallsOf(shape.parkedCalls),
     profiles: mapValues(profiles, (profile) => exposeProfile(profile, { servers, naming }, sections)),
     ...(shape.keys !== undefined && { keys: shape.keys }),

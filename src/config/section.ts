@@ -240,25 +240,31 @@ export const exposedSettings = (
     }),
   );
 
-/** The names of tools that the gateway has with the first settings, of the file or of a profile, that say so. */
+/** The names of tools that the gateway has with the settings of the file, of profiles and of servers; of equal ones those of the first. */
 export function ownToolNames(
   sections: readonly Section[],
-  { features, profiles }: Pick<Config, "features" | "profiles">,
-): OwnToolNames | undefined {
+  { features, profiles, servers }: Pick<Config, "features" | "profiles" | "servers">,
+): readonly OwnToolNames[] {
   const holders = [
     ...sectionsWithin(sections, "file").map((section) => ({ section, of: [features] })),
     ...sectionsWithin(sections, "profile").map((section) => ({
       section,
       of: Object.values(profiles).map((profile) => profile.features),
     })),
+    ...sectionsWithin(sections, "server").map((section) => ({
+      section,
+      of: servers.map((server): Readonly<Record<string, unknown>> => server.features),
+    })),
   ];
+  const found = new Map<string, OwnToolNames>();
   for (const { section, of } of holders) {
     for (const { [section.path]: settings } of of) {
       const own = settings === undefined ? undefined : section.ownTools(settings);
-      if (own !== undefined) return own;
+      const key = own?.names.join() ?? "";
+      if (own !== undefined && !found.has(key)) found.set(key, own);
     }
   }
-  return undefined;
+  return [...found.values()];
 }
 
 /** What is wrong with the sections that are in a file of valid shape. */

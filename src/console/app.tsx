@@ -2,9 +2,11 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { access } from "./state/api.js";
+import { calls } from "./state/calls.js";
+import { isWaiting } from "./state/feature-rows.js";
 import { gateway } from "./state/gateway.js";
 import { type GatewayState, hasPage } from "./state/gateway-state.js";
-import { problemsOf } from "./state/problems.js";
+import { pressing, problemsOf } from "./state/problems.js";
 import { hrefOf, route } from "./state/route.js";
 import { useStore } from "./state/store.js";
 import { DialogHost } from "./ui/dialog-host.js";
@@ -14,6 +16,7 @@ import { LinkTrouble } from "./ui/link-trouble.js";
 import { TokenPrompt } from "./ui/token-prompt.js";
 import { CallsView } from "./views/calls.js";
 import { ConfigView } from "./views/config.js";
+import { InboxView } from "./views/inbox.js";
 import { Overview } from "./views/overview.js";
 import { PlotsView } from "./views/plots.js";
 import { PolicyView } from "./views/policy.js";
@@ -32,6 +35,7 @@ interface View {
 
 const VIEWS: readonly View[] = [
   { name: "overview", label: "Overview", icon: "overview", page: "status", Component: Overview },
+  { name: "inbox", label: "Inbox", icon: "inbox", page: "questions", Component: InboxView },
   { name: "servers", label: "Servers", icon: "servers", page: "servers", Component: ServersView },
   { name: "tools", label: "Tools", icon: "tools", page: "lists", Component: ToolsView },
   { name: "calls", label: "Calls", icon: "calls", page: "calls", Component: CallsView },
@@ -83,9 +87,10 @@ interface NavigationProps {
 }
 
 function Navigation({ views, current, state }: NavigationProps) {
+  const { rows } = useStore(calls);
   const counts: Readonly<Record<string, number>> = {
-    overview: problemsOf(state, Date.now()).length,
-    sessions: state.questions.length,
+    overview: pressing(problemsOf(state, Date.now(), rows)).length,
+    inbox: state.questions.length + state.approvals.filter(isWaiting).length,
   };
   const bar = useRef<HTMLElement>(null);
   // On a phone the bar scrolls sideways.
@@ -99,7 +104,10 @@ function Navigation({ views, current, state }: NavigationProps) {
           <Icon name={icon} />
           <span>{label}</span>
           {(counts[name] ?? 0) > 0 && (
-            <span class="count" title={name === "overview" ? "Problems" : "Open questions"}>
+            <span
+              class="count"
+              title={name === "overview" ? "Problems" : "Approvals and questions that wait"}
+            >
               {counts[name]}
             </span>
           )}

@@ -25,9 +25,23 @@ export const perSecond = (rate: number): string => `${rate < 10 ? rate.toFixed(1
 export const countOf = (count: number, word: string): string =>
   `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
 
-/** The time of day, with seconds. */
-export const timeOf = (at: number | string): string =>
-  new Date(at).toLocaleTimeString("en-GB", { hour12: false });
+/** A moment: `14:03:22` today, `27 Nov, 14:03:22` on another day. In words of the page, whatever the browser speaks. */
+export function timeOf(at: number | string, now = Date.now()): string {
+  const moment = new Date(at);
+  const time = moment.toLocaleTimeString("en-GB", { hour12: false });
+  if (moment.toDateString() === new Date(now).toDateString()) return time;
+  return `${moment.toLocaleDateString("en-GB", { day: "numeric", month: "short" })}, ${time}`;
+}
+
+/** How long ago, such as `5 min`. */
+export const ageOf = (at: number | string, now = Date.now()): string =>
+  spanOf((now - new Date(at).getTime()) / 1_000);
+
+/** When a moment comes: `in 5 min`, or `now`. */
+export function untilOf(at: number | string, now = Date.now()): string {
+  const seconds = (new Date(at).getTime() - now) / 1_000;
+  return seconds < 1 ? "now" : `in ${spanOf(seconds)}`;
+}
 
 /** Truncates text to `length` characters. */
 export const cut = (text: string, length: number): string =>

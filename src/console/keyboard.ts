@@ -1,4 +1,4 @@
-/** Keyboard shortcuts: `/` focuses the search of the view, 1 to 9 switch views. */
+/** Keyboard shortcuts: `/` focuses the search of the view, 1 to 9 switch views, Escape closes the drawer. */
 
 /** Listens for the life of the page. */
 export function startKeyboard(): void {
@@ -12,6 +12,8 @@ export function startKeyboard(): void {
       if (search === null) return;
       event.preventDefault();
       search.focus();
+    } else if (event.key === "Escape") {
+      document.querySelector<HTMLAnchorElement>("a.close")?.click();
     } else if (/^[1-9]$/.test(event.key)) {
       const links = document.querySelectorAll<HTMLAnchorElement>("nav a");
       links[Number(event.key) - 1]?.click();

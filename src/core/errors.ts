@@ -27,6 +27,7 @@ export type ErrorCode =
   | "quarantined"
   | "sign_in_required"
   | "audit_unavailable"
+  | "result_gone"
   | "overloaded";
 
 /**
@@ -54,6 +55,7 @@ export const ERRORS: Readonly<Record<ErrorCode, { readonly rpc: number; readonly
   quarantined: { rpc: -31403, http: 200 },
   sign_in_required: { rpc: -31401, http: 200 },
   audit_unavailable: { rpc: -31503, http: 200 },
+  result_gone: { rpc: -31404, http: 200 },
   overloaded: { rpc: -31503, http: 503 },
 };
 

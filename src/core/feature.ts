@@ -9,6 +9,7 @@ import type { CredentialSource } from "./credentials.js";
 import type { EmitEvent, GatewayEvent } from "./gateway-events.js";
 import type { ExposedItem, ListTransform } from "./list-transform.js";
 import type { KeptServer, ServerStore } from "./persisted-lists.js";
+import type { StartLayer } from "./process-start.js";
 import type { ReplicaParts, Shared } from "./replicas.js";
 import type { SharedStore } from "./shared-store.js";
 import type { ToolForms } from "./tool-forms.js";
@@ -104,6 +105,8 @@ export interface AdminAction {
   answerSchema(this: void): object;
   /** Whether the list of actions names it, by which the console knows what the gateway can do. */
   readonly isListed?: boolean;
+  /** Its name as an event of the operator, such as `sign_out`. Absent: it is none, as of one that only reads. */
+  readonly event?: string;
 }
 
 /**
@@ -237,16 +240,21 @@ export interface OpenFeature {
   /** Called once, before the servers of the first config start. */
   attach?(gateway: RunningGateway): void;
   /** Layers of each call; called for each config, with its servers. */
-  callLayers?(servers: readonly LayeredServer[]): Partial<Record<CallSlot, Middleware>>;
+  callLayers?(
+    servers: readonly LayeredServer[],
+    config: SettingsOfFeatures,
+  ): Partial<Record<CallSlot, Middleware>>;
   /** Layers of the calls to one server; called for each server of each config. */
   serverLayers?(server: LayeredServer): Partial<Record<ServerSlot, Middleware>>;
-  /** What it makes of the lists of tools; called for each config, undefined where it leaves them. Of several features the first counts. */
+  /** What it makes of the lists of tools; called for each config, undefined where it leaves them. It sees what features before it have made. */
   lists?(config: SettingsOfFeatures): ListTransform | undefined;
   /** See each call before its record is made. */
   readonly observers?: readonly Observer[];
   /** Receives the record of each finished call. */
   onRecord?(record: CallRecord, call: Call, reply: Reply): void;
   onEvent?(event: GatewayEvent): void;
+  /** A session has ended: what was kept for the clients of that affinity is dropped. */
+  releaseClient?(affinity: string): void;
   /** Whether it shows the last calls with their arguments and results. Default: no. */
   readonly showsContent?: boolean;
   readonly readings?: readonly GaugeReading[];
@@ -257,6 +265,8 @@ export interface OpenFeature {
    * state it may continue.
    */
   decides?(config: SettingsOfFeatures, before: CallPolicy | undefined): CallPolicy;
+  /** Changes the starts of servers' processes; of several features those that come first in the list run first, so the last one is outermost. */
+  readonly startLayer?: StartLayer;
   /** What connections to servers ask for credentials; one feature has some. */
   readonly credentials?: CredentialSource;
   /** What this process shares with other replicas; one feature does. */

@@ -59,6 +59,8 @@ export interface ToolIntroduction {
   readonly isInstead: boolean;
   /** Whether there are tools even where no server has one. */
   readonly hasOwnTools: boolean;
+  /** Whether there are resources even where no server has one. Default: no. */
+  readonly hasOwnResources?: boolean;
 }
 
 /** How calls are answered that no server gets. */
@@ -72,8 +74,16 @@ interface OwnCalls {
 
 /** What a feature makes of the tools of one config. */
 export interface ListTransform {
-  /** The entries that `client` lists: those of `tools`, or others; the same array each time. Never waits. */
-  entries(client: Client, tools: ToolList, source: ToolSource): readonly ExposedItem[];
+  /**
+   * The entries that `client` lists in place of `listed`: all of `tools`, or what transforms before this one list; the same array
+   * each time. Never waits.
+   */
+  entries(
+    client: Client,
+    tools: ToolList,
+    source: ToolSource,
+    listed: readonly ExposedItem[],
+  ): readonly ExposedItem[];
   /** Whether lists at an endpoint depend on the host's `clientInfo`. */
   isPerHost(endpoint: string): boolean;
   /** Undefined where `tools` are introduced as without the transform. */
@@ -90,4 +100,46 @@ export interface ListTransform {
   readonly onRecord?: (record: CallRecord, call: Call) => void;
   /** The lists of this config are no longer current. */
   close(): void;
+}
+
+/** Several as one, the first the innermost; undefined if there is none. */
+export function composedLists(transforms: readonly ListTransform[]): ListTransform | undefined {
+  const [first, second] = transforms;
+  if (first === undefined || second === undefined) return first;
+  const recording = transforms.filter(({ onRecord }) => onRecord !== undefined);
+  return {
+    entries: (client, tools, source, listed) =>
+      transforms.reduce((before, each) => each.entries(client, tools, source, before), listed),
+    isPerHost: (endpoint) => transforms.some((each) => each.isPerHost(endpoint)),
+    introduce: (client, tools, servers) =>
+      mergedIntroduction(transforms.flatMap((each) => each.introduce(client, tools, servers) ?? [])),
+    ownTool(client, name) {
+      for (const each of transforms) {
+        const tool = each.ownTool(client, name);
+        if (tool !== undefined) return tool;
+      }
+      return undefined;
+    },
+    layer: (calls) => (next) => transforms.reduceRight((inner, each) => each.layer(calls)(inner), next),
+    ...(recording.length > 0 && {
+      onRecord: (record: CallRecord, call: Call) => {
+        for (const each of recording) each.onRecord?.(record, call);
+      },
+    }),
+    close() {
+      for (const each of transforms) each.close();
+    },
+  };
+}
+
+function mergedIntroduction(said: readonly ToolIntroduction[]): ToolIntroduction | undefined {
+  const texts = said.flatMap(({ text }) => text ?? []);
+  return said.length === 0
+    ? undefined
+    : {
+        text: texts.length === 0 ? undefined : texts.join("\n\n"),
+        isInstead: said.some(({ isInstead }) => isInstead),
+        hasOwnTools: said.some(({ hasOwnTools }) => hasOwnTools),
+        hasOwnResources: said.some(({ hasOwnResources }) => hasOwnResources === true),
+      };
 }

@@ -66,12 +66,13 @@ export const UPSTREAM_STATES = [
  */
 export type UpstreamState = (typeof UPSTREAM_STATES)[number];
 
-/** The state for status pages and metrics: a server whose connections of single clients are in use is not idle. */
-export const stateInUse = ({
-  state,
-  servesClients,
-}: Pick<Upstream, "state" | "servesClients">): UpstreamState =>
-  state === "idle" && servesClients === true ? "ready" : state;
+/**
+ * The state for status pages and metrics: a server that has calls, or whose connections of single clients are open, is not idle.
+ */
+export const stateInUse = (
+  { state, servesClients }: Pick<Upstream, "state" | "servesClients">,
+  openCalls = 0,
+): UpstreamState => (state === "idle" && (servesClients === true || openCalls > 0) ? "ready" : state);
 
 /** The subscriptions of clients to resources of one server. URIs are its own. */
 export interface ResourceSubscriptions {
@@ -98,6 +99,8 @@ export interface Upstream {
   isOpenFor?(client: Client | undefined): boolean;
   /** Why it is not ready, as a sentence. */
   readonly lastError: string | undefined;
+  /** When its next attempt is due, in ms since 1970. Absent or undefined: none is scheduled. */
+  readonly nextTryAt?: number | undefined;
   /** Facts of the shared connection; undefined until its first handshake. */
   readonly facts: ServerFacts | undefined;
   /** The facts for the list scope of `client`. Absent if `facts` holds for all clients. */

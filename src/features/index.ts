@@ -6,7 +6,9 @@ import { authorizationServer } from "./authorization-server/feature.js";
 import { cluster } from "./cluster/feature.js";
 import { keptLists } from "./kept-lists/feature.js";
 import { openapi } from "./openapi/feature.js";
+import { packages } from "./packages/feature.js";
 import { policy } from "./policy/feature.js";
+import { results } from "./results/feature.js";
 import { schemaChecks } from "./schema-checks/feature.js";
 import { signIn } from "./sign-in/feature.js";
 import { tokenCounts } from "./token-counts/feature.js";
@@ -24,11 +26,13 @@ export const FEATURES: readonly Feature[] = [
   cluster,
   keptLists,
   openapi,
+  packages,
   schemaChecks,
   signIn,
   tokenCounts,
   toolSearch,
   toolDefinitions,
+  results,
   tracing,
   policy,
   vault,

@@ -10,6 +10,7 @@ import type { Reply } from "../core/call.js";
 import { ANONYMOUS } from "../core/client.js";
 import type { GatewayError } from "../core/errors.js";
 import type { ListKind } from "../core/lists.js";
+import type { StopSignal } from "../core/stop.js";
 import { principalNamed } from "../downstream/authenticate/authentication.js";
 import { checkExposure } from "../downstream/http-listener.js";
 import { clientAddress } from "../http/client-address.js";
@@ -30,6 +31,8 @@ import {
   type ListQuery,
   missingServers,
   type OnServer,
+  type OwnLists,
+  ownLists,
   type ServerOutcome,
 } from "./views/cli-calls.js";
 import type { ExplainQuery, PrincipalQuery } from "./views/explain.js";
@@ -71,6 +74,12 @@ export interface Gateway {
   explain(query: ExplainQuery, onServer?: OnServer): ReturnType<typeof cliExplain>;
   /** A page of the admin API that a feature adds, by its path after `/api/v1/`. @throws BadQuery */
   page(path: string, query?: URLSearchParams, onServer?: OnServer): Promise<unknown>;
+  /**
+   * What each server lists under its own names, after its first start; a server whose lists are unknown is missing.
+   *
+   * @throws GatewayError if a `required` server cannot be connected
+   */
+  ownLists(signal: StopSignal): Promise<OwnLists>;
   /** The servers that have finished their first start and are not connected or could not list. */
   missing(): Promise<readonly ServerOutcome[]>;
   /** Applies a new config as a whole. @throws if that is not possible; the old one stays live. */
@@ -154,7 +163,8 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
 const commandsOf = (
   { features, callIds }: GatewayParts,
   pipeline: () => Pipeline,
-): Pick<Gateway, "lists" | "call" | "explain" | "page" | "missing"> => ({
+): Pick<Gateway, "lists" | "call" | "explain" | "page" | "missing" | "ownLists"> => ({
+  ownLists: (signal) => ownLists(pipeline, signal),
   lists: (kind, query, onServer) => cliLists(pipeline, kind, { ...query, onServer }),
   call: (name, args, onServer, as) => cliCall(pipeline, callIds.next(), { name, args, onServer, as }),
   explain: (query, onServer) => cliExplain(pipeline, query, { onServer }),

@@ -196,7 +196,8 @@ export function createGatewayApi(
       }
     },
     releaseClient(affinity) {
-      const { catalog, servers } = liveConfig.pipeline;
+      const { catalog, servers, features } = liveConfig.pipeline;
+      features.releaseClient(affinity);
       catalog.releaseClient(affinity);
       for (const { upstream } of servers.values()) upstream.releaseClient(affinity);
     },

@@ -21,13 +21,14 @@ export function showMisconfigured(
 ): ServerRuntime {
   const { name } = config;
   const upstream = misconfiguredUpstream(name, reasonOf(config));
-  const stopGauges = stateGauges(upstream, metrics);
+  const openCalls = { count: 0 };
+  const stopGauges = stateGauges(upstream, metrics, openCalls);
   return {
     config,
     upstream,
     breaker: new CircuitBreaker(),
     semaphore: new Semaphore(DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT),
-    openCalls: { count: 0 },
+    openCalls,
     retryBudget: new RetryBudget(),
     cache: new ResponseCache(),
     kept: NOT_KEPT,

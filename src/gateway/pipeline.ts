@@ -74,7 +74,7 @@ export function createPipeline(
   const servers = serverRuntimes(config, parts, inEffect, before);
   const lists = features.lists(config);
   const catalog = catalogOf(config, parts, { servers, policy, lists, before: before?.catalog });
-  const slot = features.call(config.servers);
+  const slot = features.call(config);
   const handlers = handlersOf(config, parts, servers, policy);
   const forms = argumentForms(config.servers, features.channels);
   const methods = new MethodRoutes(catalog, tasks);

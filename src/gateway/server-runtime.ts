@@ -7,6 +7,7 @@ import type { Handler } from "../core/call.js";
 import type { MessageRedaction } from "../core/call-policy.js";
 import type { Client, ClientChannel, ClientDirectory } from "../core/client.js";
 import type { ServerStore } from "../core/persisted-lists.js";
+import { idOfKey } from "../core/principal.js";
 import type { SharedServer } from "../core/replicas.js";
 import {
   SHARED_SCOPE,
@@ -66,7 +67,7 @@ export function startServer(
   parts: GatewayParts,
   inEffect: ConfigInEffect,
 ): ServerRuntime {
-  const { metrics } = parts.telemetry;
+  const { metrics, liveCalls } = parts.telemetry;
   const { name } = config;
   const identity = identityOf(config);
   const kept = parts.features.storeOf({ name, identity });
@@ -76,8 +77,10 @@ export function startServer(
   kept.followMemory(() => upstream.memory());
   const breaker = new CircuitBreaker();
   const semaphore = new Semaphore(DEFAULT_CONCURRENCY, DEFAULT_QUEUE_LIMIT);
+  const openCalls = { count: 0 };
+  liveCalls.failures.forget(name);
   const readings = [
-    stateGauges(upstream, metrics),
+    stateGauges(upstream, metrics, openCalls),
     metrics.gauge("inflightRequests", { server: name }, () => semaphore.running),
     metrics.gauge("queueDepth", { server: name }, () => semaphore.queued + metrics.queued(name)),
     metrics.gauge("circuitState", { server: name }, () => BREAKER_STATE_VALUES[breaker.state]),
@@ -87,7 +90,10 @@ export function startServer(
     upstream.watch(resetBreakerOnRestart(breaker)),
     upstream.watch(clearCacheOnChange(cache)),
     upstream.watch({ ready: () => kept.changed() }),
-    upstream.watch(life.observer),
+    upstream.watch(life.observer(upstream)),
+    upstream.watch({
+      credentialsChanged: (principal) => liveCalls.failures.signIns.ended(name, idOfKey(principal)),
+    }),
   ];
   upstream.start(kept.known?.scopes.has(SHARED_SCOPE.capabilityClass));
   return {
@@ -95,7 +101,7 @@ export function startServer(
     upstream,
     breaker,
     semaphore,
-    openCalls: { count: 0 },
+    openCalls,
     retryBudget: new RetryBudget(),
     cache,
     kept,
@@ -139,6 +145,7 @@ function settingsOf(
     lifecycle: {
       openChannel: processes.openChannel?.(config),
       channels: features.channels,
+      startLayers: features.startLayers,
       processes: processes.groups,
       spawnLimiter: processes.spawnLimiter,
       requestIds: processes.requestIds,
@@ -165,9 +172,13 @@ function settingsOf(
 }
 
 /** The gauges of a server's state. Returns the function that removes them. */
-export function stateGauges(upstream: StartableUpstream, metrics: Pick<Metrics, "gauge">): () => void {
+export function stateGauges(
+  upstream: StartableUpstream,
+  metrics: Pick<Metrics, "gauge">,
+  openCalls: ServerRuntime["openCalls"],
+): () => void {
   const server = upstream.name;
-  const is = (state: UpstreamState): number => (stateInUse(upstream) === state ? 1 : 0);
+  const is = (state: UpstreamState): number => (stateInUse(upstream, openCalls.count) === state ? 1 : 0);
   const readings = [
     metrics.gauge("upstreamUp", { server }, () => is("ready")),
     ...UPSTREAM_STATES.map((state) => metrics.gauge("serverState", { server, state }, () => is(state))),

@@ -22,8 +22,9 @@ import type {
   SettingsOfFeatures,
 } from "../core/feature.js";
 import type { EmitEvent } from "../core/gateway-events.js";
-import type { ListTransform } from "../core/list-transform.js";
+import { composedLists, type ListTransform } from "../core/list-transform.js";
 import { type KeptServer, NOT_KEPT, type ServerStore } from "../core/persisted-lists.js";
+import type { StartLayer } from "../core/process-start.js";
 import type { Shared } from "../core/replicas.js";
 import type { ToolForms } from "../core/tool-forms.js";
 import type { TokenIssuer } from "../downstream/authenticate/authentication.js";
@@ -70,6 +71,7 @@ export class Slots {
   readonly actions: readonly OwnAdminAction[];
   readonly operatorActions: readonly OwnOperatorAction[];
   readonly serverMembers: readonly OwnServerMembers[];
+  readonly startLayers: readonly StartLayer[];
   /** The ways to reach servers that features add. */
   readonly channels: ChannelKinds;
 
@@ -100,6 +102,7 @@ export class Slots {
     this.credentials = features.find(({ credentials }) => credentials !== undefined)?.credentials;
     this.tokenIssuer = features.find(({ tokenIssuer }) => tokenIssuer !== undefined)?.tokenIssuer;
     this.shared = features.find(({ shared }) => shared !== undefined)?.shared;
+    this.startLayers = features.flatMap(({ startLayer }) => startLayer ?? []);
     this.routes = features.flatMap(({ routes = [] }) => routes);
     this.pages = features.flatMap(({ pages = [] }) => pages);
     this.actions = features.flatMap(({ actions = [] }) => actions);
@@ -117,10 +120,10 @@ export class Slots {
     for (const feature of this.#features) feature.attach?.(running);
   }
 
-  /** The layers of a config with these servers, by slot. */
-  call(servers: readonly ConfiguredServer[]): (slot: CallSlot) => readonly Middleware[] {
-    const layeredServers = servers.map((server) => layered(server, this.channels));
-    const layers = this.#features.flatMap((feature) => feature.callLayers?.(layeredServers) ?? []);
+  /** The layers of a config, by slot. */
+  call(config: Pick<Config, "servers" | "features" | "profiles">): (slot: CallSlot) => readonly Middleware[] {
+    const layeredServers = config.servers.map((server) => layered(server, this.channels));
+    const layers = this.#features.flatMap((feature) => feature.callLayers?.(layeredServers, config) ?? []);
     return (slot) => layers.flatMap((each) => each[slot] ?? []);
   }
 
@@ -136,13 +139,9 @@ export class Slots {
     return (slot) => layers.flatMap((each) => each[slot] ?? []);
   }
 
-  /** Of the first feature that transforms the lists of this config; undefined if none does. */
+  /** Of the features that transform the lists of this config; undefined if none does. */
   lists(config: SettingsOfFeatures): ListTransform | undefined {
-    for (const feature of this.#features) {
-      const lists = feature.lists?.(config);
-      if (lists !== undefined) return lists;
-    }
-    return undefined;
+    return composedLists(this.#features.flatMap((feature) => feature.lists?.(config) ?? []));
   }
 
   /** Of the first feature that shows definitions in another form with this config; undefined if none does. */
@@ -196,6 +195,11 @@ export class Slots {
       if (listener !== undefined) return listener;
     }
     return undefined;
+  }
+
+  /** A session has ended. */
+  releaseClient(affinity: string): void {
+    for (const feature of this.#features) feature.releaseClient?.(affinity);
   }
 
   problems(): readonly Problem[] {

@@ -1,5 +1,5 @@
 /** Readiness and status of the gateway: listeners and required servers. */
-import { isMisconfigured } from "../config/config.js";
+import { isMisconfigured, signsInEachPerson } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
 import type { Problem } from "../core/feature.js";
 import { DRAINING_REASON, type Readiness } from "../core/gateway-api.js";
@@ -45,14 +45,16 @@ export class GatewayStatus {
 
   /**
    * Not ready: while the gateway drains, a required server is not connected, or a feature has a problem that blocks.
-   * A refused config, an open circuit breaker, a server that needs a sign-in or is misconfigured, and other problems of features
+   * A refused config, an open circuit breaker, a server that needs the sign-in of all or is misconfigured, and other problems of features
    * are listed but do not affect readiness. The reasons never quote a server's last error, which is for the log and the status
    * page.
    */
   readiness(): Readiness {
     const servers = [...this.#servers().values()];
     const missing = servers.filter(({ config, upstream }) => config.required && !isUsable(upstream.state));
-    const closed = servers.filter(({ upstream }) => upstream.state === "needs_sign_in");
+    const closed = servers.filter(
+      ({ config, upstream }) => upstream.state === "needs_sign_in" && !signsInEachPerson(config),
+    );
     const misconfigured = servers.filter(({ config }) => isMisconfigured(config) && !config.required);
     const open = servers.filter(({ breaker }) => breaker.state === "open");
     const problems = this.#problems();

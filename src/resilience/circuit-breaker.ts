@@ -50,6 +50,8 @@ export class CircuitBreaker {
   /** The number of the newest slot, counted from the start of time. */
   #newest = 0;
   #openedAt: number | undefined;
+  /** When it last left `closed`. */
+  #openSince: number | undefined;
   /** Until when no other call is let through, because one is trying. */
   #probingUntil = 0;
   #probesPassed = 0;
@@ -66,6 +68,11 @@ export class CircuitBreaker {
   get state(): BreakerState {
     if (this.#openedAt === undefined) return "closed";
     return this.retryAfterMs > 0 ? "open" : "half_open";
+  }
+
+  /** How long (ms) it has not been closed; undefined while it is. */
+  get openForMs(): number | undefined {
+    return this.#openSince === undefined ? undefined : performance.now() - this.#openSince;
   }
 
   /** How long it will stay open; 0 when a call may be tried. */
@@ -102,13 +109,16 @@ export class CircuitBreaker {
     this.#generation += 1;
     this.#release = this.#createRelease();
     this.#openedAt = undefined;
+    this.#openSince = undefined;
     this.#probingUntil = 0;
     this.#counted.fill(0);
     this.#failed.fill(0);
   }
 
   #open(): void {
+    const since = this.#openSince ?? performance.now();
     this.reset();
+    this.#openSince = since;
     this.#openedAt = performance.now();
     this.#probesPassed = 0;
   }

@@ -24,6 +24,8 @@ export interface CallHistoryPage {
   readonly p95: readonly number[];
   /** Calls that waited for a place, or for the answer of a host. */
   readonly waits: readonly number[];
+  /** When recording began, in ms since 1970: earlier steps say nothing. */
+  readonly since: number;
 }
 
 interface Step {
@@ -39,12 +41,15 @@ interface Step {
 export class CallHistory {
   readonly #now: () => number;
   readonly #done: Step[] = [];
+  /** When recording began, in ms since 1970. */
+  readonly since: number;
   readonly #buckets = new Uint32Array(BUCKETS);
   #current: Step;
 
   /** `now`: ms since 1970. */
   constructor(now = () => Date.now()) {
     this.#now = now;
+    this.since = now();
     this.#current = emptyStep(this.#index());
   }
 
@@ -75,6 +80,7 @@ export class CallHistory {
       p50: steps.map(({ p50 }) => p50),
       p95: steps.map(({ p95 }) => p95),
       waits: steps.map(({ waits }) => waits),
+      since: this.since,
     };
   }
 

@@ -252,9 +252,15 @@ export function refusingRule(reply: Reply | undefined): string | undefined {
   return stringAt(objectAt(reply.error.data, "cardea"), "rule");
 }
 
-/** The server that the gateway's own `upstream_unavailable` names: always a key of the config. */
+/** The refusals of a call whose target is not known yet, because its server cannot list it. */
+const WITHOUT_LIST: ReadonlySet<string> = new Set<ErrorCode>(["upstream_unavailable", "sign_in_required"]);
+
+/** The server that such a refusal of the gateway names: always a key of the config. */
 function unavailableServer(reply: Reply | undefined): string | undefined {
-  if (reply?.kind !== "error" || reply.refusal !== "upstream_unavailable") return undefined;
+  if (reply === undefined || reply.kind === "input_required" || !WITHOUT_LIST.has(reply.refusal ?? ""))
+    return undefined;
+  if (reply.kind === "result")
+    return stringAt(objectAt(objectAt(reply.result.object, "_meta"), REFUSAL_META), "server");
   const { data } = reply.error;
   return isObject(data) ? stringAt(objectAt(data, "cardea"), "server") : undefined;
 }

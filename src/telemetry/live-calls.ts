@@ -1,22 +1,36 @@
 /** What do operators see of calls? Those under way, the last ones, an hour of numbers, and each one as it ends. */
 
+import { LRUCache } from "lru-cache";
 import type { Call, Observer, Reply } from "../core/call.js";
+import type { CallRecord } from "../core/call-record.js";
 import { GatewayError } from "../core/errors.js";
 import { shortText } from "../core/short-text.js";
-import { type CallContent, CallHistory, type CallRow, RecentCalls } from "./call-history.js";
+import {
+  type CallContent,
+  CallHistory,
+  type CallHistoryPage,
+  type CallRow,
+  RecentCalls,
+} from "./call-history.js";
 import type { RecordSink } from "./call-records.js";
 import { targetName } from "./finished-calls.js";
+import { ServerFailures } from "./server-failures.js";
 
 /** What a call was about, as far as the config shows it. */
 export type ReadContent = (call: Call, reply: Reply) => CallContent;
 
 const NOTHING: CallContent = {};
+/** The number of servers with a history of their own, of about 30 KiB each. */
+const MAX_SERVER_HISTORIES = 200;
 
 /** The calls of one gateway; it outlives every config. */
 export class LiveCalls {
   readonly running = new RunningCalls();
   readonly recent = new RecentCalls();
-  readonly history = new CallHistory();
+  readonly failures = new ServerFailures();
+  readonly #history = new CallHistory();
+  /** The same of each server; the one that was called the longest time ago makes room. */
+  readonly #histories = new LRUCache<string, CallHistory>({ max: MAX_SERVER_HISTORIES });
   readonly #content: ReadContent | undefined;
   /** By the keys of servers in all configs so far. */
   readonly #counts = new Map<string, number>();
@@ -31,10 +45,28 @@ export class LiveCalls {
   readonly sink: RecordSink = (record, call, reply) => {
     const content = this.#content?.(call, reply) ?? NOTHING;
     this.recent.add(record, content);
-    this.history.add(record);
-    if (record.server !== "") this.#counts.set(record.server, this.callsOf(record.server) + 1);
+    this.#history.add(record);
+    this.failures.add(record);
+    if (record.server !== "") this.#addToServer(record);
     for (const follow of this.#followers) follow({ ...record, ...content });
   };
+
+  /** An hour of numbers, of all calls or of those of `server`. */
+  historyOf(server?: string): CallHistoryPage {
+    if (server === undefined) return this.#history.page();
+    const own = this.#histories.peek(server) ?? new CallHistory();
+    // Steps before its first call had none.
+    return { ...own.page(), since: this.#history.since };
+  }
+
+  #addToServer(record: CallRecord): void {
+    const { server } = record;
+    this.#counts.set(server, this.callsOf(server) + 1);
+    const known = this.#histories.get(server);
+    const own = known ?? new CallHistory();
+    if (known === undefined) this.#histories.set(server, own);
+    own.add(record);
+  }
 
   /** How many calls to a server have finished. */
   callsOf(server: string): number {

@@ -91,6 +91,10 @@ class SupervisedUpstream implements StartableUpstream {
     return this.state === "ready" ? undefined : this.#shared.lastError;
   }
 
+  get nextTryAt(): number | undefined {
+    return this.#shared.nextTryAt;
+  }
+
   headersOf(client: Client): string | undefined {
     return this.#connections.known.credentials.headersOf(client)?.digest;
   }

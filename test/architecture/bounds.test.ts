@@ -204,6 +204,10 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
       return (at) => log.add("unknown_key", large(at), undefined);
     },
   },
+  "features/results/kept-results.ts": {
+    file: "features/results/isolation.test.ts",
+    title: "what is over the bytes of a principal displaces its own oldest results only",
+  },
   "features/tool-search/tool-search.ts": {
     file: "features/tool-search/tool-search.test.ts",
     title: "indexes of dropped lists are released",

@@ -11,6 +11,7 @@ const INJECTS = /vi\.useFakeTimers\(|^fakeTime\(\);$/m;
 
 /** The files that do either in real time, and why none of them can fail by chance. */
 const REASONS: Readonly<Record<string, string>> = {
+  "features/packages/registry.ts": "npm compares the days since versions were published with its own clock",
   "support/until.ts": "its limit only ends what hangs",
   "support/processes.ts": "its limit only ends what hangs",
   "support/peers/raw.ts": "its limit only ends what hangs",

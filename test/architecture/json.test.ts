@@ -28,6 +28,8 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ["features/admin/console-files.ts", "reads a list of file names that the build wrote"],
   ["console/", "is the page in the browser, which has no other JSON"],
   ["features/cluster/", "reads and writes what replicas say of themselves"],
+  ["features/packages/npm-registry.ts", "reads what npm writes about versions"],
+  ["features/packages/npx-folder.ts", "reads files of npm"],
   ["features/vault/", "reads and writes records of the gateway's own"],
 ]);
 

@@ -52,7 +52,12 @@ export function atHome(
     home,
     work: cwd,
     run: async (...argv) => {
-      const shell = fakeShell({ env: { HOME: home, ...more }, cwd, ...options });
+      const shell = fakeShell({
+        // No test of a command asks a registry for versions.
+        env: { HOME: home, CARDEA_UNPINNED: "1", ...more },
+        cwd,
+        ...options,
+      });
       const code = await runCommandLine(argv, shell);
       const plain = (text: string): string => text.replaceAll(`${folder}/`, "/");
       return {

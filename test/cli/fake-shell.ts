@@ -98,6 +98,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     lists: async () => [],
     page: async () => ({ endpoints: [], tools: [], savings: [] }),
     missing: async () => [],
+    ownLists: async () => new Map(),
     call: async () => ({ kind: "error", error: { code: -32602, message: "unknown tool" } }),
     explain: async ({ name }) => ({ unknown: `there is no tool ${name}` }),
     reload: async (config) => {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { packageVersion } from "../../src/cli/help.js";
 import { runCommandLine } from "../../src/cli/program.js";
 import { inRepository } from "../support/cardea.js";
+import { testOf } from "../support/features.js";
 import { fakeShell } from "./fake-shell.js";
 
 let folder: string;
@@ -300,18 +301,21 @@ describe("check", () => {
     });
   });
 
-  test("warns with line and column, without values of variables, and exits with 0", async () => {
-    const file = join(folder, "odd.yaml");
-    writeFileSync(file, 'mcpServers:\n  a:\n    command: npx\n    args: ["-y", "${PACKAGE}"]\n');
-    const shell = fakeShell({ cwd: folder, env: { PACKAGE: "s3cret-package", CARDEA_JSON: "0" } });
-    expect(await runCommandLine(["check", "--config", "odd.yaml"], shell)).toBe(0);
-    expect(shell.out()).toBe(
-      'odd.yaml:4:11: warning: server "a": it runs whatever version of … is newest; pin one, such as …@1.2.3\n' +
-        "odd.yaml: all right, 1 server\n",
-    );
-  });
+  testOf("packages")(
+    "warns with line and column, without values of variables, and exits with 0",
+    async () => {
+      const file = join(folder, "odd.yaml");
+      writeFileSync(file, 'mcpServers:\n  a:\n    command: npx\n    args: ["-y", "${PACKAGE}"]\n');
+      const shell = fakeShell({ cwd: folder, env: { PACKAGE: "s3cret-package", CARDEA_JSON: "0" } });
+      expect(await runCommandLine(["check", "--config", "odd.yaml"], shell)).toBe(0);
+      expect(shell.out()).toBe(
+        'odd.yaml:4:11: warning: server "a": it runs whatever version of … is newest; pin one, such as …@1.2.3\n' +
+          "odd.yaml: all right, 1 server\n",
+      );
+    },
+  );
 
-  test("leaves its own words as they are, whatever the values of variables are", async () => {
+  testOf("packages")("leaves its own words as they are, whatever the values of variables are", async () => {
     const file = {
       mcpServers: {
         a: { command: "npx", args: ["-y", "pkg-${TOK}"], env: { A: "${WORD}", B: "${MORE}" } },

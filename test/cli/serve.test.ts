@@ -45,6 +45,28 @@ describe("serve", () => {
     expect(shell.secrets).toEqual(["s3cret"]);
   });
 
+  test("warns once of a filter that matches nothing which the server lists", async () => {
+    const filtered = (...deny: readonly string[]): void =>
+      writeFileSync(
+        join(folder, "cardea.json"),
+        JSON.stringify({ mcpServers: { a: { command: "x", tools: { deny } } } }),
+      );
+    filtered("raed");
+    const entries = { tools: [{ name: "read" }], prompts: [], resources: [], resourceTemplates: [] };
+    const ownLists = async () => new Map([["a", entries]]);
+    const { shell, ended } = serving({ gateway: { ownLists } });
+    const warnings = (): readonly string[] => shell.said.filter((line) => line.includes("did you mean read"));
+    await vi.waitFor(() => expect(warnings()).toHaveLength(1), { timeout: 60_000 });
+    expect(warnings()[0]).toMatch(
+      /^warn: cardea\.json:1:\d+: server "a": no tool of the server has a name like this/,
+    );
+    filtered("read", "rread");
+    shell.signal("SIGHUP");
+    await vi.waitFor(() => expect(warnings()).toHaveLength(2), { timeout: 60_000 });
+    shell.signal("SIGTERM");
+    expect(await ended).toBe(0);
+  });
+
   test("exits with 1 where the drain has cut off calls", async () => {
     const { shell, ended } = serving({ gateway: { hasCutOff: () => true } });
     shell.signal("SIGTERM");

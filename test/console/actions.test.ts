@@ -109,17 +109,17 @@ describe.runIf(HAS_BROWSER)("in the console", () => {
   test("a server is restarted, with the reason if it does not come back", async () => {
     // A server that no call has needed yet is idle, and has nothing to restart.
     await hostOf(stage.url).call("asking__form");
-    const opened = await stage.open("servers");
+    const opened = await stage.open("servers/asking");
     const { page } = opened;
-    const card = page.getByRole("article", { name: "asking" });
+    const card = page.getByRole("region", { name: "asking", exact: true });
     await card.getByText("ready").waitFor();
     const [, before] = /Restarts(\d+)/.exec((await card.textContent()) ?? "") ?? [];
     await press(opened, card, "Restart", "restart");
     await card.filter({ hasText: `Restarts${Number(before) + 1}` }).waitFor();
     await card.getByText("ready").waitFor();
-    const broken = page.getByRole("article", { name: "broken" });
-    await broken.getByRole("button", { name: "Restart" }).click();
-    await page.getByRole("dialog").getByRole("button", { name: "Restart" }).click();
+    await page.getByRole("link", { name: "broken", exact: true }).click();
+    const broken = page.getByRole("region", { name: "broken", exact: true });
+    await broken.getByRole("button", { name: "Retry" }).click();
     await broken.getByRole("alert").getByText("it did not come back").waitFor();
     await opened.picture("restart-failed");
     await page.close();
@@ -130,7 +130,7 @@ describe.runIf(HAS_BROWSER)("in the console", () => {
     async (width, scheme) => {
       const posted: string[] = [];
       const login = { server: "everything", principal: "ann", issuer: "https://login.example.com" };
-      const opened = await stage.open("servers", {
+      const opened = await stage.open("servers/everything", {
         ...{ width, scheme },
         prepare: async (page) => {
           await page.route("**/api/v1/logins", (route) =>

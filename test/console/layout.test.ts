@@ -13,6 +13,7 @@ const SERVERS = Array.from({ length: 20 }, (_, at) => ({
   ...(at < 2 && { lastError: `server-${at} says why` }),
   revisions: ["2025-11-25"],
   required: false,
+  circuit: "closed",
   inFlight: 0,
   waiting: 0,
   restarts: 0,
@@ -140,15 +141,118 @@ describe.runIf(HAS_BROWSER)("the console", () => {
 
   test("servers are found by name and by state; a sign-in that is missing is no error", async () => {
     const { page } = await stage.open("servers", { prepare: answering({ servers: SERVERS }) });
-    await page.getByRole("article").first().waitFor();
+    const rows = page.getByRole("region", { name: "Servers" }).last().locator("tbody tr");
+    await rows.first().waitFor();
     await page.keyboard.press("/");
     await page.keyboard.type("subsid");
-    await expect.poll(() => page.getByRole("article").count()).toBe(1);
+    await expect.poll(() => rows.count()).toBe(1);
     await page.getByLabel("Search servers").fill("needs sign in");
-    await page.getByRole("article", { name: "server-1" }).waitFor();
-    expect(await page.getByText("server-1 says why").getAttribute("class")).toContain("warn");
+    await rows.filter({ hasText: "server-1 says why" }).click();
+    const drawer = page.getByRole("region", { name: "server-1", exact: true });
+    const reason = drawer.getByText("server-1 says why");
+    expect(await reason.getAttribute("class")).toContain("warn");
     await page.getByLabel("Search servers").fill("nothing like it");
     await page.getByText("No server matches.").waitFor();
+    await page.close();
+  });
+
+  test("the drawer of a server stays in sight while its list scrolls, and has the times of stderr", async () => {
+    const at = "2026-11-27T10:20:30.000Z";
+    const [first, ...others] = SERVERS;
+    const servers = [{ ...first, stderr: ["no database"], stderrAt: [at] }, ...others];
+    const { page, picture } = await stage.open("servers/server-0", { prepare: answering({ servers }) });
+    const drawer = page.getByRole("region", { name: "server-0", exact: true });
+    await drawer.getByText(/27 Nov, \d\d:20:30 {2}no database/).waitFor();
+    await page.evaluate("scrollTo(0, document.body.scrollHeight)");
+    const box = await drawer.boundingBox();
+    expect(box?.y).toBeGreaterThan(0);
+    expect(box?.y).toBeLessThan(200);
+    await picture("servers-drawer");
+    expect(await seriousFindings(page)).toEqual([]);
+    await page.close();
+  });
+
+  test("the key of the search is not drawn over what is typed", async () => {
+    const { page } = await stage.open("servers", { prepare: answering({ servers: SERVERS }) });
+    await page.locator(".search kbd").waitFor();
+    await page.getByLabel("Search servers").fill("server");
+    await page.locator(".search kbd").waitFor({ state: "detached" });
+    await page.close();
+  });
+
+  test("failed calls are shown alone, and a row leads to its call", async () => {
+    const { page } = await stage.open("calls", { prepare: CALLS() });
+    const rows = page.getByRole("region", { name: "Calls" }).last().locator("tbody tr");
+    await page.getByRole("button", { name: "Failed 1" }).click();
+    await expect.poll(() => rows.count()).toBe(1);
+    await rows.first().getByText("upstream unavailable").click();
+    await page.getByRole("region", { name: "Call 1" }).waitFor();
+    await page.close();
+  });
+
+  test("an approval is decided in the inbox, with what it is about in sight", async () => {
+    const posted: string[] = [];
+    const now = Date.now();
+    const approval = {
+      ...{ id: "a/1", tool: "crm__delete", server: "crm", principal: "ann@example.com", host: "a-host 1" },
+      ...{ rule: "ask-a-lead", at: now - 130_000, expiresAt: now + 400_000, arguments: '{"id":"c-17"}' },
+    };
+    const { page, errors, picture } = await stage.open("inbox", {
+      prepare: async (opened) => {
+        await opened.route("**/api/v1", async (route) => {
+          const { pages, actions } = await (await route.fetch()).json();
+          const decide = ["accept", "decline"].map((word) => `/api/v1/approvals/:id/${word}`);
+          await route.fulfill({ json: { pages, actions: [...actions, ...decide] } });
+        });
+        await opened.route("**/api/v1/approvals", (route) =>
+          route.fulfill({ json: posted.length === 0 ? [approval] : [] }),
+        );
+        await opened.route("**/api/v1/approvals/*/*", (route) => {
+          posted.push(new URL(route.request().url()).pathname);
+          return route.fulfill({ json: { done: true } });
+        });
+      },
+    });
+    const card = page.getByRole("region", { name: "Approval needed: crm__delete" });
+    for (const text of ["ann@example.com", "a-host 1", "ask-a-lead", '"c-17"', "asked 2 min ago"])
+      await card.getByText(text).waitFor();
+    await picture("approval-open");
+    expect(await seriousFindings(page)).toEqual([]);
+    await card.getByRole("button", { name: "Accept" }).click();
+    await page.getByText("Nothing waits for you.").waitFor();
+    expect(posted).toEqual(["/api/v1/approvals/a%2F1/accept"]);
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("a browser whose language is no valid tag draws plots", async () => {
+    const { page, errors } = await stage.open("plots", {
+      prepare: async (opened) => {
+        await answering({ "history*": LONELY })(opened);
+        await opened.addInitScript(
+          `Object.defineProperty(Navigator.prototype, "language", { get: () => "en_US@posix", configurable: true })`,
+        );
+      },
+    });
+    await page.getByRole("region", { name: "Errors" }).locator("canvas").waitFor();
+    expect(errors).toEqual([]);
+    await page.close();
+  });
+
+  test("the plots are those of the chosen server and range", async () => {
+    const asked: string[] = [];
+    const { page } = await stage.open("plots", {
+      prepare: (opened) =>
+        opened.route("**/api/v1/history*", (route) => {
+          asked.push(new URL(route.request().url()).search);
+          return route.fulfill({ json: LONELY });
+        }),
+    });
+    await page.getByLabel("Server", { exact: true }).selectOption("everything");
+    await expect.poll(() => asked).toContain("?server=everything");
+    const range = page.getByRole("button", { name: "10 min" });
+    await range.click();
+    expect(await range.getAttribute("aria-pressed")).toBe("true");
     await page.close();
   });
 
@@ -163,7 +267,7 @@ describe.runIf(HAS_BROWSER)("the console", () => {
   test("the end of what a server wrote to stderr is seen first", async () => {
     const lines = Array.from({ length: 60 }, (_, at) => `line ${at}`);
     const servers = [{ ...SERVERS[0], transport: "stdio", stderr: lines }];
-    const { page } = await stage.open("servers", { prepare: answering({ servers }) });
+    const { page } = await stage.open("servers/server-0", { prepare: answering({ servers }) });
     const box = page.getByRole("region", { name: /^Last lines of stderr/ });
     await box.waitFor();
     const below = await box.evaluate((it) => it.scrollHeight - it.clientHeight - it.scrollTop);
@@ -178,7 +282,7 @@ describe.runIf(HAS_BROWSER)("the console", () => {
   });
 
   test("a step alone between steps without calls is a point of the plot", async () => {
-    const { page, picture } = await stage.open("plots", { prepare: answering({ history: LONELY }) });
+    const { page, picture } = await stage.open("plots", { prepare: answering({ "history*": LONELY }) });
     await page.getByRole("region", { name: "Errors" }).locator("canvas").waitFor();
     await picture("plots-one-step");
     expect(await page.evaluate<number>(RED_PIXELS)).toBeGreaterThan(4);

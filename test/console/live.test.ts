@@ -48,7 +48,8 @@ describe.runIf(HAS_BROWSER)("the console, while hosts call", () => {
       await page.getByText("live", { exact: true }).waitFor();
       await hostCalls("everything__get-sum", { a: 1, b: 2 });
       const row = page.getByRole("row", { name: /everything__get-sum .*a-host/ }).first();
-      await row.getByRole("link").click();
+      // The row leads there as a whole.
+      await row.getByText("ok").click();
       await page.getByRole("list", { name: "Where the time went" }).getByText("Upstream").waitFor();
       await picture(`calls-${width}-${scheme}`);
       expect(await seriousFindings(page)).toEqual([]);
@@ -67,7 +68,7 @@ describe.runIf(HAS_BROWSER)("the console, while hosts call", () => {
     const { page, errors, picture } = await stage.open("plots", {
       width,
       scheme,
-      prepare: (opened) => opened.route("**/api/v1/history", (route) => route.fulfill({ json: HISTORY })),
+      prepare: (opened) => opened.route("**/api/v1/history*", (route) => route.fulfill({ json: HISTORY })),
     });
     await page.locator(".plot canvas").nth(3).waitFor();
     await picture(`plots-${width}-${scheme}`);
@@ -91,8 +92,8 @@ describe.runIf(HAS_BROWSER)("the console, while hosts call", () => {
   });
 
   test("a dismissed confirmation has no effect", async () => {
-    const { page } = await stage.open("servers");
-    const card = page.getByRole("article", { name: "everything" });
+    const { page } = await stage.open("servers/everything");
+    const card = page.getByRole("region", { name: "everything", exact: true });
     await card.getByRole("button", { name: "Restart" }).click();
     await page.getByRole("dialog").getByRole("button", { name: "Back" }).click();
     await page.getByRole("dialog").waitFor({ state: "detached" });

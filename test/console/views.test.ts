@@ -10,7 +10,8 @@ const VIEWS = [
   ["servers", "4 servers"],
   ["tools/everything__get-sum", "Returns the sum of two numbers"],
   ["policy", "Explain a call"],
-  ["sessions", "No open questions."],
+  ["inbox", "Nothing waits for you."],
+  ["sessions", "No host is connected."],
 ] as const;
 
 /** Each view, in one of its looks. */
@@ -49,9 +50,12 @@ describe.runIf(HAS_BROWSER)("the console", () => {
       .getByRole("list", { name: "Problems" })
       .getByRole("link", { name: /broken is down/ })
       .click();
-    const card = page.getByRole("article", { name: "broken" });
-    await card.getByText("no database here").first().waitFor();
-    expect(await card.getByText("backoff").isVisible()).toBe(true);
+    const drawer = page.getByRole("region", { name: "broken", exact: true });
+    await drawer.getByText("no database here").first().waitFor();
+    await drawer.getByText("Failing since").waitFor();
+    expect(await drawer.getByText(/process\.exit/).isVisible()).toBe(true);
+    await page.keyboard.press("Escape");
+    await drawer.waitFor({ state: "detached" });
     await page.close();
   });
 
@@ -120,7 +124,7 @@ describe.runIf(HAS_BROWSER)("the console", () => {
   test("keyboard shortcuts open the views and the search", async () => {
     const { page } = await stage.open("overview");
     await page.getByRole("heading", { name: "Overview" }).waitFor();
-    await page.keyboard.press("3");
+    await page.keyboard.press("4");
     const search = page.getByPlaceholder("Search name or description");
     await search.waitFor();
     await page.keyboard.press("/");

@@ -90,6 +90,11 @@ scrape_configs: [{ job_name: cardea, static_configs: [{ targets: ["${host}"] }] 
       return Number(first?.value[1] ?? 0) >= 2;
     });
     await makeCalls();
+    // The question is the last call; a scrape before its end lacks series.
+    await until("the question", async () => {
+      const found = await ask("cardea_input_wait_seconds_count");
+      return found.length > 0;
+    });
     await until("a rate", async () => {
       const [first] = await ask("sum(rate(cardea_requests_total[1m]))").catch(() => []);
       return Number(first?.value[1] ?? 0) > 0;

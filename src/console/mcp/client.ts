@@ -20,7 +20,7 @@ export interface ToolCall {
   readonly inputSchema: unknown;
   readonly signal: AbortSignal;
   /** Answers a question; undefined cancels the call. */
-  readonly answer: (request: InputRequest) => Promise<Json | undefined>;
+  readonly answer: (request: InputRequest, key: string) => Promise<Json | undefined>;
   /** Called with each progress notification and log message. */
   readonly onNotice: (text: string) => void;
 }
@@ -49,7 +49,7 @@ export async function callTool(call: ToolCall): Promise<Outcome> {
     const requests = Object.entries((result.inputRequests ?? {}) as Readonly<Record<string, InputRequest>>);
     const inputResponses: Record<string, Json> = {};
     for (const [key, request] of requests) {
-      const response = await call.answer(request);
+      const response = await call.answer(request, key);
       if (response === undefined) return { kind: "given_up" };
       inputResponses[key] = response;
     }

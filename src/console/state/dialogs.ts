@@ -6,6 +6,8 @@ import { Store } from "./store.js";
 export interface OpenDialog {
   readonly key: number;
   readonly draw: () => ComponentChild;
+  /** Whether the views stay in use beside it. */
+  readonly isDocked: boolean;
   /** Called when the dialog is closed with Escape. */
   readonly dismiss: () => void;
 }
@@ -16,16 +18,22 @@ export const dialogs = new Store<{ readonly open: readonly OpenDialog[]; readonl
   next: 1,
 });
 
+/** How a dialog is opened. */
+export interface DialogOptions {
+  readonly signal?: AbortSignal;
+  readonly isDocked?: boolean;
+}
+
 /**
  * Opens a dialog.
  *
  * @param draw its content, which closes it with a result
- * @param signal closes it without one
+ * @param options `signal` closes it without a result; a docked one stands in a corner, and the views stay in use
  * @returns the result; undefined if it was dismissed
  */
 export function openDialog<Result>(
   draw: (close: (result?: Result) => void) => ComponentChild,
-  signal?: AbortSignal,
+  { signal, isDocked = false }: DialogOptions = {},
 ): Promise<Result | undefined> {
   return new Promise((resolve) => {
     const { next: key, open } = dialogs.state;
@@ -34,6 +42,7 @@ export function openDialog<Result>(
       resolve(result);
     };
     signal?.addEventListener("abort", () => close(), { once: true });
-    dialogs.set({ open: [...open, { key, draw: () => draw(close), dismiss: () => close() }], next: key + 1 });
+    const dialog = { key, isDocked, draw: () => draw(close), dismiss: () => close() };
+    dialogs.set({ open: [...open, dialog], next: key + 1 });
   });
 }

@@ -37,7 +37,7 @@ export interface DecisionRow {
   readonly failed?: string;
 }
 
-/** One of `approvals` */
+/** One of `approvals` that is remembered. */
 export interface ApprovalRow {
   readonly id: string;
   readonly rule: string;
@@ -46,6 +46,23 @@ export interface ApprovalRow {
   readonly until: string;
   readonly worker?: number;
 }
+
+/** One of `approvals` that waits for a decision. */
+export interface WaitingApproval {
+  readonly id: string;
+  readonly tool: string;
+  readonly server: string;
+  readonly principal: string;
+  readonly host?: string;
+  readonly rule: string;
+  readonly at: string | number;
+  readonly expiresAt: string | number;
+  readonly arguments?: unknown;
+  readonly worker?: number;
+}
+
+/** Whether it waits for a decision; else it is remembered. */
+export const isWaiting = (row: ApprovalRow | WaitingApproval): row is WaitingApproval => "expiresAt" in row;
 
 /** What one of the rules or limits of `policy` is about, and how often it has applied. */
 interface PolicyRow {

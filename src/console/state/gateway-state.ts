@@ -1,6 +1,6 @@
 /** The state of the gateway in the console. */
 import type { Catalog, QuestionRow, RunningCall, SessionRow, Status } from "../../features/admin/rows.js";
-import type { DecisionRow, LoginRow, ShownServer } from "./feature-rows.js";
+import type { ApprovalRow, DecisionRow, LoginRow, ShownServer, WaitingApproval } from "./feature-rows.js";
 
 /** The available pages, by path: a view without its page is hidden. */
 export interface Served {
@@ -17,6 +17,8 @@ export interface GatewayState {
   readonly catalog: Catalog;
   readonly sessions: readonly SessionRow[];
   readonly questions: readonly QuestionRow[];
+  /** Remembered ones, and those that wait for a decision. */
+  readonly approvals: readonly (ApprovalRow | WaitingApproval)[];
   readonly decisions: readonly DecisionRow[];
   readonly logins: readonly LoginRow[];
   readonly running: readonly RunningCall[];

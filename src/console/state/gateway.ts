@@ -6,7 +6,16 @@ import { Store } from "./store.js";
 const REFRESH_MS = 3_000;
 /** Names in paths of actions: `{name}` and `:name`. */
 const NAMES = /\{[^}]+\}|:\w+/g;
-const PAGES = ["status", "servers", "catalog", "sessions", "questions", "decisions", "logins"] as const;
+const PAGES = [
+  "status",
+  "servers",
+  "catalog",
+  "sessions",
+  "questions",
+  "decisions",
+  "logins",
+  "approvals",
+] as const;
 
 /** The polled gateway. */
 export const gateway = new Store<GatewayState>({
@@ -16,6 +25,7 @@ export const gateway = new Store<GatewayState>({
   catalog: { tools: [], prompts: [], resources: [], resourceTemplates: [] },
   sessions: [],
   questions: [],
+  approvals: [],
   decisions: [],
   logins: [],
   running: [],

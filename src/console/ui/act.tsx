@@ -27,10 +27,19 @@ interface ActionButtonProps {
   readonly action: string;
   readonly body?: object;
   readonly isDangerous?: boolean;
+  /** Whether it is the first choice. */
+  readonly isMain?: boolean;
 }
 
 /** One action of the admin API. */
-export function ActionButton({ label, question, action, body = {}, isDangerous = false }: ActionButtonProps) {
+export function ActionButton({
+  label,
+  question,
+  action,
+  body = {},
+  isDangerous = false,
+  isMain = false,
+}: ActionButtonProps) {
   const [trouble, setTrouble] = useState<string>();
   const [isBusy, setBusy] = useState(false);
   const act = async (): Promise<void> => {
@@ -47,7 +56,12 @@ export function ActionButton({ label, question, action, body = {}, isDangerous =
   };
   return (
     <>
-      <button type="button" class={isDangerous ? "danger" : ""} disabled={isBusy} onClick={() => void act()}>
+      <button
+        type="button"
+        class={isDangerous ? "danger" : isMain ? "main" : ""}
+        disabled={isBusy}
+        onClick={() => void act()}
+      >
         {label}
       </button>
       {trouble !== undefined && (

@@ -7,6 +7,7 @@ export type Tone = "good" | "warn" | "bad" | "quiet" | "info";
 const TONES: Readonly<Record<string, Tone>> = {
   ready: "good",
   idle: "good",
+  in_use: "good",
   starting: "info",
   needs_sign_in: "warn",
   backoff: "bad",

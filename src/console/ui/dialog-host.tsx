@@ -1,4 +1,4 @@
-/** Draws the open dialogs; the browser keeps the focus in the topmost one. */
+/** Draws the open dialogs; the browser keeps the focus in the topmost one that is not docked. */
 import { useEffect, useRef } from "preact/hooks";
 import { dialogs, type OpenDialog } from "../state/dialogs.js";
 import { useStore } from "../state/store.js";
@@ -17,10 +17,14 @@ export function DialogHost() {
 
 function Modal({ dialog }: { readonly dialog: OpenDialog }) {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => element.current?.showModal(), []);
+  useEffect(() => {
+    if (dialog.isDocked) element.current?.show();
+    else element.current?.showModal();
+  }, []);
   return (
     <dialog
       ref={element}
+      class={dialog.isDocked ? "docked" : ""}
       aria-labelledby={`dialog-${dialog.key}`}
       onCancel={(event) => {
         event.preventDefault();

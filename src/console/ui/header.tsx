@@ -1,8 +1,9 @@
 /** The header: the gateway's name and state, and the theme. */
 import { countOf, spanOf } from "../format.js";
 import { access, dropToken } from "../state/api.js";
+import { calls } from "../state/calls.js";
 import { gateway } from "../state/gateway.js";
-import { problemsOf } from "../state/problems.js";
+import { pressing, problemsOf } from "../state/problems.js";
 import { useStore } from "../state/store.js";
 import { nextTheme, theme } from "../state/theme.js";
 import { Badge, type Tone } from "./badge.js";
@@ -15,8 +16,9 @@ export function Header() {
   const state = useStore(gateway);
   const { hasToken, isLocked } = useStore(access);
   const { chosen } = useStore(theme);
+  const { rows } = useStore(calls);
   const { status } = state;
-  const [tone, word] = isLocked ? (["warn", "locked"] as const) : healthOf(state);
+  const [tone, word] = isLocked ? (["warn", "locked"] as const) : healthOf(state, rows);
   const about = [
     status?.url,
     status && `version ${status.version}`,
@@ -51,12 +53,12 @@ export function Header() {
   );
 }
 
-function healthOf(state: typeof gateway.state): readonly [Tone, string] {
+function healthOf(state: typeof gateway.state, rows: typeof calls.state.rows): readonly [Tone, string] {
   const { status, trouble } = state;
   if (trouble !== undefined) return ["bad", "unreachable"];
   if (status === undefined) return ["quiet", "reading …"];
   if (!status.ready) return ["bad", "not ready"];
-  const problems = problemsOf(state, Date.now());
+  const problems = pressing(problemsOf(state, Date.now(), rows));
   if (problems.length === 0) return ["good", "ready"];
   return [
     problems.some(({ level }) => level === "bad") ? "bad" : "warn",

@@ -2,6 +2,8 @@
 
 const PATHS = {
   overview: "M4 5h6v6H4zM14 5h6v6h-6zM4 15h6v4H4zM14 15h6v4h-6z",
+  inbox: "M4 13l3-8h10l3 8v6H4zM4 13h5l1 2h4l1-2h5",
+  close: "M6 6l12 12M18 6L6 18",
   servers: "M4 5h16v6H4zM4 13h16v6H4zM8 8h.01M8 16h.01",
   tools: "M14.5 6a4 4 0 0 1 5 5l-9.5 9-5-5zM14.5 6l5 5",
   calls: "M4 7h10M4 12h16M4 17h7M17 17h3",

@@ -1,5 +1,6 @@
 /** Building blocks of views. */
 import type { ComponentChildren } from "preact";
+import { Icon } from "./icon.js";
 
 /** The title of a view, with a subtitle. */
 export function ViewTitle({
@@ -79,6 +80,60 @@ export function Table({ label, columns, kind, children }: TableProps) {
         </thead>
         <tbody>{children}</tbody>
       </table>
+    </section>
+  );
+}
+
+interface RowProps {
+  readonly href: string;
+  readonly isChosen: boolean;
+  readonly children: ComponentChildren;
+}
+
+/** A row that is clickable as a whole; a link in it leads to the same address, for the keyboard. */
+export function Row({ href, isChosen, children }: RowProps) {
+  const open = (event: Event): void => {
+    const { target } = event;
+    const isControl = target instanceof Element && target.closest("a, button, input, summary") !== null;
+    // A click that ends the selection of text opens nothing.
+    if (!isControl && getSelection()?.isCollapsed !== false) location.hash = href;
+  };
+  return (
+    <tr class={`leads ${isChosen ? "chosen" : ""}`} onClick={open}>
+      {children}
+    </tr>
+  );
+}
+
+interface DrawerProps {
+  readonly title: ComponentChildren;
+  /** Names the drawer for screen readers. */
+  readonly label: string;
+  readonly about: string;
+  readonly badges: ComponentChildren;
+  /** The address of the view without the drawer. */
+  readonly back: string;
+  readonly children: ComponentChildren;
+}
+
+/** The detail beside a list. It stays in sight while the list scrolls; on a phone it takes the place of the list. */
+export function Drawer({ title, label, about, badges, back, children }: DrawerProps) {
+  return (
+    <section class="card detail drawer" aria-label={label}>
+      <div class="card-head">
+        <div>
+          <h2>{title}</h2>
+          <p class="quiet">{about}</p>
+        </div>
+        <div class="badges">
+          {badges}
+          <a class="close" href={back} title="Close (Escape)">
+            <Icon name="close" />
+            <span class="hidden">Close</span>
+          </a>
+        </div>
+      </div>
+      {children}
     </section>
   );
 }

@@ -12,11 +12,10 @@ export async function promptToken(wasWrong = false): Promise<boolean> {
         close(typed(event.currentTarget, "token"));
       }}
     >
-      <h2>Actions need the admin token</h2>
+      <h2>Unlock actions</h2>
       <p>
-        Everybody who reaches this page may look; acting takes <code>listen.admin.token</code> of the config.
-        The token stays in this tab. On the machine of the gateway <code>cardea console</code> opens this page
-        unlocked.
+        On the machine of the gateway, <code>cardea console</code> opens this page unlocked; nothing has to be
+        configured. Elsewhere, enter <code>listen.admin.token</code> of the config here; it stays in this tab.
       </p>
       {wasWrong && (
         <p class="bad" role="alert">

@@ -1,21 +1,21 @@
 /** Remembered approvals, with a button to revoke each. */
 
-import type { ApprovalRow } from "../state/feature-rows.js";
+import { timeOf } from "../format.js";
+import { type ApprovalRow, isWaiting } from "../state/feature-rows.js";
 import { gateway } from "../state/gateway.js";
 import { hasAction } from "../state/gateway-state.js";
-import { usePage } from "../state/page.js";
 import { useStore } from "../state/store.js";
 import { ActionButton } from "../ui/act.js";
 import { Empty, Panel, Table } from "../ui/panel.js";
 
-/** Reloaded with every poll of the gateway. */
+/** Those of the last poll of the gateway. */
 export function Approvals() {
   const state = useStore(gateway);
-  const { page = [] } = usePage<readonly ApprovalRow[]>("approvals", state.at);
+  const rows = state.approvals.filter((row): row is ApprovalRow => !isWaiting(row));
   const canRevoke = hasAction(state, "approvals/*/revoke");
   return (
     <Panel title="Remembered approvals">
-      {page.length === 0 ? (
+      {rows.length === 0 ? (
         <Empty title="No approval is remembered." />
       ) : (
         <Table
@@ -23,14 +23,14 @@ export function Approvals() {
           kind="stack"
           columns={["Target", "Principal", "Rule", "Until", ...(canRevoke ? [" "] : [])]}
         >
-          {page.map(({ id, rule, principal, target, until, worker }) => (
+          {rows.map(({ id, rule, principal, target, until, worker }) => (
             <tr key={`${worker ?? ""} ${id}`}>
               <th scope="row" class="target">
                 <code>{target}</code>
               </th>
               <td>{principal}</td>
               <td>{rule}</td>
-              <td>{new Date(until).toLocaleString("en-GB")}</td>
+              <td>{timeOf(until)}</td>
               {canRevoke && (
                 <td class="number">
                   <ActionButton

@@ -1,11 +1,12 @@
 /** A call of the list: its waterfall and its facts. */
 
 import type { CallRow } from "../../features/admin/rows.js";
+import { timeOf } from "../format.js";
 import { keyOf } from "../state/calls.js";
 import { hrefOf } from "../state/route.js";
 import { StateBadge } from "../ui/badge.js";
 import { JsonBlock } from "../ui/json-block.js";
-import { Fact } from "../ui/panel.js";
+import { Drawer, Fact } from "../ui/panel.js";
 import { TextBox } from "../ui/text-box.js";
 import { Waterfall } from "./waterfall.js";
 
@@ -13,25 +14,21 @@ import { Waterfall } from "./waterfall.js";
 export function CallDetail({ call }: { readonly call: CallRow }) {
   const { target, method, outcome, ms, at, principal, host, server, rule, decision, traceId } = call;
   return (
-    <section class="card detail" aria-label={`Call ${keyOf(call)}`}>
-      <a class="back" href={hrefOf("calls")}>
-        ← All calls
-      </a>
-      <div class="card-head">
-        <div>
-          <h2 class="mono">{target || method}</h2>
-          <p class="quiet">{`call ${keyOf(call)}, ${new Date(at).toLocaleString("en-GB")}`}</p>
-        </div>
-        <StateBadge state={outcome} />
-      </div>
+    <Drawer
+      title={<span class="mono">{target || method}</span>}
+      label={`Call ${keyOf(call)}`}
+      about={`call ${keyOf(call)}, ${timeOf(at)}`}
+      badges={<StateBadge state={outcome} />}
+      back={hrefOf("calls")}
+    >
       <Waterfall ms={ms} />
       <dl class="facts">
         <Fact label="Method">{method}</Fact>
-        <Fact label="Server">{server || "–"}</Fact>
+        <Fact label="Server">{server === "" ? "–" : <a href={hrefOf("servers", server)}>{server}</a>}</Fact>
         <Fact label="Host">{host || "–"}</Fact>
         <Fact label="Principal">{principal}</Fact>
         <Fact label="Decision">{decision === undefined ? "–" : <StateBadge state={decision} />}</Fact>
-        <Fact label="Rule">{rule ?? "–"}</Fact>
+        <Fact label="Rule">{rule === undefined ? "–" : <a href={hrefOf("policy", rule)}>{rule}</a>}</Fact>
         {traceId !== undefined && (
           <Fact label="Trace">
             <code>{traceId}</code>
@@ -50,7 +47,7 @@ export function CallDetail({ call }: { readonly call: CallRow }) {
           <Content text={call.result} label="Result" />
         </>
       )}
-    </section>
+    </Drawer>
   );
 }
 

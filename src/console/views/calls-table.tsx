@@ -5,7 +5,7 @@ import { msOf, timeOf } from "../format.js";
 import { keyOf } from "../state/calls.js";
 import { hrefOf } from "../state/route.js";
 import { StateBadge } from "../ui/badge.js";
-import { Table } from "../ui/panel.js";
+import { Row, Table } from "../ui/panel.js";
 
 interface CallsTableProps {
   readonly label: string;
@@ -14,7 +14,7 @@ interface CallsTableProps {
   readonly chosen?: CallRow | undefined;
 }
 
-/** Each target leads to its call. */
+/** Each row leads to its call. */
 export function CallsTable({ label, rows, chosen }: CallsTableProps) {
   const isWide = chosen === undefined;
   return (
@@ -24,7 +24,7 @@ export function CallsTable({ label, rows, chosen }: CallsTableProps) {
       columns={["Time", "Outcome", "Target", ...(isWide ? ["Server", "Principal", "Host"] : []), "#Took"]}
     >
       {rows.map((row) => (
-        <tr key={keyOf(row)} class={row === chosen ? "chosen" : ""}>
+        <Row key={keyOf(row)} href={hrefOf("calls", keyOf(row))} isChosen={row === chosen}>
           <td>{timeOf(row.at)}</td>
           <td>
             <StateBadge state={row.outcome} />
@@ -42,7 +42,7 @@ export function CallsTable({ label, rows, chosen }: CallsTableProps) {
               </td>
             ))}
           <td class="number">{msOf(row.ms.total)}</td>
-        </tr>
+        </Row>
       ))}
     </Table>
   );

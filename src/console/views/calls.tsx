@@ -1,10 +1,11 @@
 /** The live list of calls, with filters and a detail view. */
 import { useState } from "preact/hooks";
 import type { CallRow, RunningCall } from "../../features/admin/rows.js";
-import { spanOf } from "../format.js";
+import { grouped, spanOf } from "../format.js";
 import { calls, keyOf } from "../state/calls.js";
 import { gateway } from "../state/gateway.js";
 import { hasAction } from "../state/gateway-state.js";
+import { isFailed } from "../state/server-calls.js";
 import { useStore } from "../state/store.js";
 import { ActionButton } from "../ui/act.js";
 import { Badge } from "../ui/badge.js";
@@ -22,10 +23,13 @@ export function CallsView({ item }: { readonly item: string | undefined }) {
   const { rows, isLive } = useStore(calls);
   const { running } = useStore(gateway);
   const [filters, setFilters] = useState(NO_FILTER);
+  const [isOfFailed, setOfFailed] = useState(false);
   const [paused, setPaused] = useState<readonly CallRow[]>();
   const shown = paused ?? rows;
-  const found = shown.filter((row) =>
-    FILTERS.every((name) => row[name].toLowerCase().includes(filters[name].toLowerCase())),
+  const found = shown.filter(
+    (row) =>
+      (!isOfFailed || isFailed(row)) &&
+      FILTERS.every((name) => row[name].toLowerCase().includes(filters[name].toLowerCase())),
   );
   const chosen = shown.find((row) => keyOf(row) === item) ?? rows.find((row) => keyOf(row) === item);
   return (
@@ -47,6 +51,9 @@ export function CallsView({ item }: { readonly item: string | undefined }) {
                 onInput={(event) => setFilters({ ...filters, [name]: event.currentTarget.value })}
               />
             ))}
+            <button type="button" aria-pressed={isOfFailed} onClick={() => setOfFailed(!isOfFailed)}>
+              {`Failed ${grouped(shown.filter(isFailed).length)}`}
+            </button>
             <button
               type="button"
               aria-pressed={paused !== undefined}

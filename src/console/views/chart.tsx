@@ -38,9 +38,8 @@ export function Chart({ title, at, series, write, isWhole }: ChartProps) {
     if (element === null || at.length === 0) return;
     let end = (): void => {};
     let isGone = false;
-    // Evaluated lazily: uPlot fails in a browser whose language has no valid tag.
-    import("uplot").then(
-      ({ default: Plot }) => {
+    loadPlot().then(
+      (Plot) => {
         if (isGone) return;
         const plot = new Plot(...plotOf(element, { at, series, write, isWhole }));
         const resized = new ResizeObserver(() =>
@@ -85,6 +84,16 @@ export function Chart({ title, at, series, write, isWhole }: ChartProps) {
       )}
     </section>
   );
+}
+
+/** uPlot reads the language of the browser once, when it is loaded, and fails for a tag that is not valid. */
+async function loadPlot(): Promise<typeof uPlot> {
+  try {
+    new Intl.NumberFormat(navigator.language);
+  } catch {
+    Object.defineProperty(navigator, "language", { value: "en-GB", configurable: true });
+  }
+  return (await import("uplot")).default;
 }
 
 /** What uPlot is made with. */

@@ -1,11 +1,15 @@
 /** Explains a call: the decision of the rules, and why. */
 import { useState } from "preact/hooks";
 import { getPage, Refused, TokenNeeded } from "../state/api.js";
+import { calls } from "../state/calls.js";
 import { gateway } from "../state/gateway.js";
 import { useStore } from "../state/store.js";
 import { StateBadge } from "../ui/badge.js";
 import { JsonBlock } from "../ui/json-block.js";
 import { Fact, Panel, Table } from "../ui/panel.js";
+
+/** What the fields propose at most. */
+const MOST_NAMES = 500;
 
 /** The page `explain`, with the members that the console uses. */
 export interface Explained {
@@ -28,7 +32,10 @@ export interface Explained {
 
 /** The form and the gateway's response. No server receives the call. */
 export function ExplainPanel() {
-  const { catalog } = useStore(gateway);
+  const { catalog, sessions } = useStore(gateway);
+  const { rows } = useStore(calls);
+  const entries = [catalog.tools, catalog.prompts, catalog.resources].flat();
+  const principals = [...sessions, ...rows].map(({ principal }) => principal);
   const [answer, setAnswer] = useState<Explained>();
   const [trouble, setTrouble] = useState<string>();
   const ask = async (form: FormData): Promise<void> => {
@@ -56,14 +63,19 @@ export function ExplainPanel() {
           Tool, prompt or resource
           <input name="name" required list="names" autocomplete="off" spellcheck={false} />
           <datalist id="names">
-            {catalog.tools.slice(0, 500).map(({ name }) => (
+            {entries.slice(0, MOST_NAMES).map(({ name }) => (
               <option key={name} value={name} />
             ))}
           </datalist>
         </label>
         <label>
           As the principal
-          <input name="as" placeholder="anonymous" autocomplete="off" spellcheck={false} />
+          <input name="as" placeholder="anonymous" list="principals" autocomplete="off" spellcheck={false} />
+          <datalist id="principals">
+            {[...new Set(principals)].slice(0, MOST_NAMES).map((id) => (
+              <option key={id} value={id} />
+            ))}
+          </datalist>
         </label>
         <label>
           In the groups

@@ -1,16 +1,17 @@
 /** The overview: problems, the topology of hosts and servers, and the numbers. */
 import { countOf, grouped, timeOf } from "../format.js";
 import { calls } from "../state/calls.js";
-import { countsTokens } from "../state/feature-rows.js";
+import { countsTokens, isWaiting } from "../state/feature-rows.js";
 import { gateway } from "../state/gateway.js";
 import { type GatewayState, hasPage } from "../state/gateway-state.js";
-import { type Problem, problemsOf } from "../state/problems.js";
+import { type Problem, pressing, problemsOf } from "../state/problems.js";
 import { hrefOf } from "../state/route.js";
 import { useStore } from "../state/store.js";
 import { StateBadge } from "../ui/badge.js";
 import { Icon } from "../ui/icon.js";
 import { Empty, Panel, Table, ViewTitle } from "../ui/panel.js";
 import { CallsTable } from "./calls-table.js";
+import { ProblemList } from "./problem-list.js";
 import { Topology } from "./topology.js";
 
 const SHOWN_CALLS = 6;
@@ -19,7 +20,7 @@ const SHOWN_CALLS = 6;
 export function Overview() {
   const state = useStore(gateway);
   const { rows } = useStore(calls);
-  const problems = problemsOf(state, Date.now());
+  const problems = problemsOf(state, Date.now(), rows);
   return (
     <>
       <ViewTitle title="Overview" />
@@ -38,35 +39,24 @@ function Problems({
   readonly problems: readonly Problem[];
   readonly servers: number;
 }) {
-  if (problems.length === 0) {
+  if (pressing(problems).length === 0) {
     return (
-      <p class="verdict good">
-        <Icon name="ok" />
-        {servers === 0
-          ? "The gateway runs; no server is configured."
-          : `Nothing is wrong: ${countOf(servers, "server")}.`}
-      </p>
+      <>
+        <p class="verdict good">
+          <Icon name="ok" />
+          {servers === 0
+            ? "The gateway runs; no server is configured."
+            : `Nothing is wrong: ${countOf(servers, "server")}.`}
+        </p>
+        {problems.length > 0 && <ProblemList problems={problems} />}
+      </>
     );
   }
-  return (
-    <ul class="problems" aria-label="Problems">
-      {problems.map(({ level, title, detail, view, item }) => (
-        <li key={title + detail}>
-          <a class={`problem ${level}`} href={hrefOf(view, item)}>
-            <Icon name="alert" />
-            <span>
-              <strong>{title}</strong>
-              <span class="detail">{detail}</span>
-            </span>
-          </a>
-        </li>
-      ))}
-    </ul>
-  );
+  return <ProblemList problems={problems} />;
 }
 
 function Numbers({ state }: { readonly state: GatewayState }) {
-  const { servers, catalog, sessions, questions } = state;
+  const { servers, catalog, sessions, questions, approvals } = state;
   const sum = (of: (server: (typeof servers)[number]) => number | undefined): number =>
     servers.reduce((total, server) => total + (of(server) ?? 0), 0);
   const up = servers.filter(({ state: its }) => its === "ready" || its === "idle").length;
@@ -77,7 +67,7 @@ function Numbers({ state }: { readonly state: GatewayState }) {
     ...(countsTokens(servers) ? [tokens] : []),
     ["Sessions", grouped(sessions.length), "sessions"],
     ["Calls in flight", grouped(sum(({ inFlight }) => inFlight)), "servers"],
-    ["Open questions", grouped(questions.length), "sessions"],
+    ["In the inbox", grouped(questions.length + approvals.filter(isWaiting).length), "inbox"],
   ];
   return (
     <ul class="numbers" aria-label="Numbers">

@@ -1,5 +1,5 @@
-/** Charts of the last hour, and the token cost of each server's tools. */
-import { useMemo } from "preact/hooks";
+/** Charts of the last hour or less, of all calls or of one server's, and the token cost of each server's tools. */
+import { useMemo, useState } from "preact/hooks";
 import type { History } from "../../features/admin/rows.js";
 import { grouped, msOf, perSecond } from "../format.js";
 import { countsTokens, type ShownServer } from "../state/feature-rows.js";
@@ -11,15 +11,47 @@ import { Chart } from "./chart.js";
 
 /** The history has one value per 10 s. */
 const STEP_MS = 10_000;
+/** What can be shown, in minutes. */
+const RANGES = [10, 30, 60];
 
 /** Rate, errors, latency, waits, tokens. */
 export function PlotsView() {
   const { servers, at } = useStore(gateway);
-  const { page, trouble } = usePage<History>("history", Math.floor(at / STEP_MS));
-  const plots = useMemo(() => (page === undefined ? undefined : plotsOf(page)), [page]);
+  const [server, setServer] = useState("");
+  const [minutes, setMinutes] = useState(60);
+  const name = server === "" ? "history" : `history?server=${encodeURIComponent(server)}`;
+  const { page, trouble } = usePage<History>(name, Math.floor(at / STEP_MS));
+  const plots = useMemo(
+    () => (page === undefined ? undefined : plotsOf(lastMinutes(page, minutes))),
+    [page, minutes],
+  );
   return (
     <>
-      <ViewTitle title="Plots">The last hour, in steps of {(page?.step ?? STEP_MS) / 1_000} s</ViewTitle>
+      <ViewTitle title="Plots">
+        In steps of {(page?.step ?? STEP_MS) / 1_000} s; a gap: nothing was recorded
+      </ViewTitle>
+      <div class="filters">
+        <select aria-label="Server" value={server} onChange={(event) => setServer(event.currentTarget.value)}>
+          <option value="">All calls</option>
+          {servers.map((each) => (
+            <option key={each.name} value={each.name}>
+              {each.name}
+            </option>
+          ))}
+        </select>
+        <fieldset class="ranges" aria-label="Range">
+          {RANGES.map((range) => (
+            <button
+              key={range}
+              type="button"
+              aria-pressed={range === minutes}
+              onClick={() => setMinutes(range)}
+            >
+              {range === 60 ? "1 h" : `${range} min`}
+            </button>
+          ))}
+        </fieldset>
+      </div>
       {plots === undefined ? (
         <Empty title={trouble ?? "Reading the history …"} />
       ) : (
@@ -34,8 +66,25 @@ export function PlotsView() {
   );
 }
 
-function plotsOf({ step, at, calls, errors, p50, p95, waits }: History) {
-  const rates = calls.map((count) => (count === null ? null : (1_000 * count) / step));
+/** The end of the columns. */
+function lastMinutes(page: History, minutes: number): History {
+  const steps = -Math.round((minutes * 60_000) / page.step);
+  return {
+    ...page,
+    at: page.at.slice(steps),
+    calls: page.calls.slice(steps),
+    errors: page.errors.slice(steps),
+    p50: page.p50.slice(steps),
+    p95: page.p95.slice(steps),
+    waits: page.waits.slice(steps),
+  };
+}
+
+function plotsOf({ step, at, calls, errors, p50, p95, waits, since = 0 }: History) {
+  // Before that nothing was recorded, which is something else than no call.
+  const recorded = (values: readonly number[]): readonly (number | null)[] =>
+    values.map((value, index) => ((at[index] ?? 0) + step <= since ? null : value));
+  const rates = recorded(calls).map((count) => (count === null ? null : (1_000 * count) / step));
   // A step without calls has no latency.
   const measured = (values: readonly (number | null)[]): readonly (number | null)[] =>
     values.map((value, index) => (calls[index] ? value : null));
@@ -67,7 +116,7 @@ function plotsOf({ step, at, calls, errors, p50, p95, waits }: History) {
       at,
       isWhole: true,
       write: (value: number) => String(Math.round(value)),
-      series: [{ label: "for a slot or an answer", colour: "--info", values: waits }],
+      series: [{ label: "for a slot or an answer", colour: "--info", values: recorded(waits) }],
     },
   ];
 }

@@ -1,4 +1,5 @@
 /** The rules and limits in effect, in order, each with how often it has applied. */
+import { timeOf } from "../format.js";
 import type { LimitRow, PolicyPage, RateRow, RuleRow } from "../state/feature-rows.js";
 import { gateway } from "../state/gateway.js";
 import { usePage } from "../state/page.js";
@@ -7,7 +8,7 @@ import { StateBadge } from "../ui/badge.js";
 import { Empty, Panel, Table } from "../ui/panel.js";
 
 /** Reloaded with every poll of the gateway. */
-export function PolicyRules() {
+export function PolicyRules({ chosen }: { readonly chosen: string | undefined }) {
   const state = useStore(gateway);
   const { page } = usePage<PolicyPage>("policy", state.at);
   if (page === undefined) return null;
@@ -19,7 +20,7 @@ export function PolicyRules() {
         ) : (
           <Table label="Rules" kind="stack" columns={["Rule", "Effect", "Matches", "Hits", "Last hit"]}>
             {page.rules.map((row) => (
-              <tr key={row.name}>
+              <tr key={row.name} class={row.name === chosen ? "chosen" : ""}>
                 <th scope="row">{row.name}</th>
                 <td>
                   <StateBadge state={row.effect} />
@@ -44,7 +45,7 @@ export function PolicyRules() {
         <Panel title="Limits">
           <Table label="Limits" kind="stack" columns={["Limit", "Bound", "Matches", "Hits", "Last hit"]}>
             {page.limits.map((row) => (
-              <tr key={row.name}>
+              <tr key={row.name} class={row.name === chosen ? "chosen" : ""}>
                 <th scope="row">{row.name}</th>
                 <td>{boundOf(row)}</td>
                 <MatchesCell row={row} />
@@ -77,13 +78,13 @@ function MatchesCell({ row: { on, matches } }: { readonly row: RuleRow | LimitRo
 function HitCells({ row: { hits, lastHitAt } }: { readonly row: RuleRow | LimitRow }) {
   return hits === 0 ? (
     <>
-      <td class="quiet">never matched</td>
+      <td class="warn">never matched</td>
       <td />
     </>
   ) : (
     <>
       <td>{hits.toLocaleString("en-GB")}</td>
-      <td>{lastHitAt === undefined ? "" : new Date(lastHitAt).toLocaleString("en-GB")}</td>
+      <td>{lastHitAt === undefined ? "" : timeOf(lastHitAt)}</td>
     </>
   );
 }

@@ -14,7 +14,7 @@ import { PolicyRules } from "./policy-rules.js";
 const MOST_SHOWN = 200;
 
 /** Rules, decisions, and the form that explains a call. */
-export function PolicyView() {
+export function PolicyView({ item }: { readonly item: string | undefined }) {
   const state = useStore(gateway);
   const [wanted, setWanted] = useState("");
   const found = state.decisions.filter((row) => matches(row, wanted.toLowerCase()));
@@ -33,7 +33,7 @@ export function PolicyView() {
   return (
     <>
       <ViewTitle title="Policy">The rules in order, and what they decided</ViewTitle>
-      {hasPage(state, "policy") && <PolicyRules />}
+      {hasPage(state, "policy") && <PolicyRules chosen={item} />}
       {hasPage(state, "explain") && <ExplainPanel />}
       {hasPage(state, "approvals") && <Approvals />}
       <Panel title="Decisions" aside={search}>

@@ -12,22 +12,27 @@ type Close = (response?: Json) => void;
 /** Opens the dialog. @returns the response for the server; undefined cancels the call */
 export function askQuestion(
   { method, params = {} }: InputRequest,
+  key: string,
   signal: AbortSignal,
 ): Promise<Json | undefined> {
   if (method === "roots/list") return Promise.resolve({ roots: [] });
-  return openDialog<Json>((close) => {
+  const draw = (close: Close) => {
     if (method === "sampling/createMessage") return <SamplingQuestion params={params} close={close} />;
     if (params.mode === "url") return <UrlQuestion params={params} close={close} />;
-    return <FormQuestion params={params} close={close} />;
-  }, signal);
+    return <FormQuestion params={params} isApproval={key === APPROVAL} close={close} />;
+  };
+  return openDialog<Json>(draw, { signal, isDocked: true });
 }
+
+/** The key of the gateway's own question before a call. */
+const APPROVAL = "cardea/approval";
 
 interface QuestionProps {
   readonly params: Json;
   readonly close: Close;
 }
 
-function FormQuestion({ params, close }: QuestionProps) {
+function FormQuestion({ params, isApproval, close }: QuestionProps & { readonly isApproval: boolean }) {
   const fields = useMemo(() => fieldsOf(params.requestedSchema), [params]);
   const [draft, setDraft] = useState(() => emptyDraft(fields));
   const [faults, setFaults] = useState<Readonly<Record<string, string>>>({});
@@ -44,7 +49,7 @@ function FormQuestion({ params, close }: QuestionProps) {
         accept();
       }}
     >
-      <h2>The tool asks</h2>
+      <h2>{isApproval ? "Approval needed" : "The server asks"}</h2>
       <p class="message">{textOf(params.message)}</p>
       {fields.length > 0 && <SchemaForm fields={fields} draft={draft} faults={faults} onChange={setDraft} />}
       <Answers close={close} accept="Accept" />
@@ -62,7 +67,7 @@ function UrlQuestion({ params, close }: QuestionProps) {
         close({ action: "accept" });
       }}
     >
-      <h2>The tool asks you to visit a page</h2>
+      <h2>The server asks you to visit a page</h2>
       <p class="message">{textOf(params.message)}</p>
       <p class="url">
         <code>{url}</code>
@@ -97,7 +102,7 @@ function SamplingQuestion({ params, close }: QuestionProps) {
         });
       }}
     >
-      <h2>The tool asks a model</h2>
+      <h2>The server asks a model</h2>
       <p class="quiet">No model is here: answer in its place, or give up the call.</p>
       {typeof params.systemPrompt === "string" && <p class="message quiet">{params.systemPrompt}</p>}
       {messages.map(({ role, content }, at) => (

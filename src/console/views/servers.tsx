@@ -1,27 +1,33 @@
-/** The servers: state, lists, latency, restarts, errors, sign-ins and actions of each. */
-import { useEffect, useState } from "preact/hooks";
+/** The servers, those with trouble first: cards, or a table where there are many, with the chosen one in a drawer. */
+import { useState } from "preact/hooks";
 import type { ServerRow } from "../../features/admin/rows.js";
-import { countOf, grouped, msOf, words } from "../format.js";
+import { ageOf, countOf, msOf, words } from "../format.js";
+import { calls } from "../state/calls.js";
 import type { ShownServer } from "../state/feature-rows.js";
 import { gateway } from "../state/gateway.js";
-import { type GatewayState, hasAction } from "../state/gateway-state.js";
+import { hrefOf } from "../state/route.js";
+import { callsOfServer, failsOften } from "../state/server-calls.js";
 import { useStore } from "../state/store.js";
-import { ActionButton } from "../ui/act.js";
 import { Badge, StateBadge, toneOf } from "../ui/badge.js";
-import { JsonBlock } from "../ui/json-block.js";
-import { Empty, Fact, ViewTitle } from "../ui/panel.js";
-import { TextBox } from "../ui/text-box.js";
+import { Empty, Fact, Row, Table, ViewTitle } from "../ui/panel.js";
+import { Search } from "../ui/search.js";
+import { ServerDetail } from "./server-detail.js";
 import { SignIns } from "./sign-ins.js";
 
-/** All servers, broken ones first. */
+/** More than these are rows of a table. */
+const MOST_CARDS = 8;
+const COLUMNS = ["State", "Server", "Trouble", "#Since", "#Failed", "#95 %", "#In flight"];
+/** Columns without room beside the drawer. */
+const WIDE: ReadonlySet<string> = new Set(["Trouble", "#Since", "#In flight"]);
+
+/** All servers. */
 export function ServersView({ item }: { readonly item: string | undefined }) {
   const state = useStore(gateway);
-  useEffect(() => {
-    if (item !== undefined) document.getElementById(`server-${item}`)?.scrollIntoView({ block: "start" });
-  }, [item]);
   const [wanted, setWanted] = useState("");
   const servers = [...state.servers].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
   const found = servers.filter((server) => matches(server, wanted.toLowerCase()));
+  const chosen = servers.find(({ name }) => name === item);
+  const isTable = servers.length > MOST_CARDS;
   return (
     <>
       <ViewTitle title="Servers">{countOf(servers.length, "server")}, those with trouble first</ViewTitle>
@@ -30,25 +36,23 @@ export function ServersView({ item }: { readonly item: string | undefined }) {
           Add one with <code>cardea add NAME -- COMMAND</code>.
         </Empty>
       )}
-      {servers.length > 1 && (
-        <label class="search narrow">
-          <span class="hidden">Search servers</span>
-          <input
-            type="search"
-            placeholder="Search name or state"
-            autocomplete="off"
-            spellcheck={false}
-            value={wanted}
-            onInput={(event) => setWanted(event.currentTarget.value)}
-          />
-          <kbd>/</kbd>
-        </label>
-      )}
-      {servers.length > 0 && found.length === 0 && <Empty title="No server matches." />}
-      <div class="grid servers">
-        {found.map((server) => (
-          <ServerCard key={server.name} server={server} state={state} isChosen={server.name === item} />
-        ))}
+      <div class={`split wide-list ${chosen === undefined ? "" : "has-detail"}`}>
+        <div class="list-of-servers">
+          {servers.length > 1 && (
+            <Search label="Search servers" hint="Search name or state" value={wanted} onChange={setWanted} />
+          )}
+          {servers.length > 0 && found.length === 0 && <Empty title="No server matches." />}
+          {isTable ? (
+            found.length > 0 && <ServersTable servers={found} chosen={chosen} />
+          ) : (
+            <div class="grid servers">
+              {found.map((server) => (
+                <ServerCard key={server.name} server={server} isChosen={server === chosen} />
+              ))}
+            </div>
+          )}
+        </div>
+        {chosen !== undefined && <ServerDetail key={chosen.name} server={chosen} />}
       </div>
     </>
   );
@@ -57,78 +61,108 @@ export function ServersView({ item }: { readonly item: string | undefined }) {
 const matches = ({ name, state }: ServerRow, wanted: string): boolean =>
   `${name} ${words(state)}`.toLowerCase().includes(wanted);
 
-const rank = ({ state }: ServerRow): number => ["bad", "warn", "info"].indexOf(toneOf(state)) + 1 || 4;
+const rank = ({ state, circuit }: ServerRow): number =>
+  circuit === "open" ? 0 : ["bad", "warn", "info"].indexOf(toneOf(state)) + 1 || 4;
+
+interface ServersTableProps {
+  readonly servers: readonly ShownServer[];
+  readonly chosen: ShownServer | undefined;
+}
+
+function ServersTable({ servers, chosen }: ServersTableProps) {
+  const { rows } = useStore(calls);
+  const now = Date.now();
+  const isWide = chosen === undefined;
+  return (
+    <section class="card list" aria-label="Servers">
+      <Table label="Servers" kind="stack" columns={COLUMNS.filter((column) => isWide || !WIDE.has(column))}>
+        {servers.map((server) => {
+          const { name, lastError, latencyMs, failingSince, startedAt } = server;
+          const recent = callsOfServer(rows, name, now);
+          const since = failingSince ?? startedAt;
+          return (
+            <Row key={name} href={hrefOf("servers", name)} isChosen={server === chosen}>
+              <td>
+                <Badges server={server} />
+              </td>
+              <th scope="row" class="target">
+                <a href={hrefOf("servers", name)}>{name}</a>
+              </th>
+              {isWide && (
+                <>
+                  <td class="aside trouble" title={lastError}>
+                    {lastError ?? ""}
+                  </td>
+                  <td class="number" data-label="since">
+                    {since === undefined ? "–" : ageOf(since)}
+                  </td>
+                </>
+              )}
+              <td class={`number ${failsOften(recent) ? "bad" : ""}`} data-label="failed">
+                {recent.calls === 0 ? "–" : `${recent.failed}/${recent.calls}`}
+              </td>
+              <td class="number" data-label="95 %">
+                {latencyMs?.p95 === undefined ? "–" : msOf(latencyMs.p95)}
+              </td>
+              {isWide && (
+                <td class="number" data-label="in flight">
+                  {server.inFlight + server.waiting}
+                </td>
+              )}
+            </Row>
+          );
+        })}
+      </Table>
+    </section>
+  );
+}
+
+const Badges = ({ server: { state, circuit, inFlight, inUse } }: { readonly server: ShownServer }) => (
+  <span class="badges">
+    <StateBadge
+      state={(inUse || inFlight > 0) && (state === "idle" || state === "ready") ? "in_use" : state}
+    />
+    {circuit !== "closed" && <Badge tone="bad">{`circuit ${words(circuit)}`}</Badge>}
+  </span>
+);
 
 interface ServerCardProps {
   readonly server: ShownServer;
-  readonly state: GatewayState;
   readonly isChosen: boolean;
 }
 
-function ServerCard({ server, state, isChosen }: ServerCardProps) {
-  const { name, serverInfo, circuit, required, lastError, latencyMs, restarts, malformed } = server;
-  const own = (rows: readonly { server: string }[]): number =>
-    rows.filter((row) => row.server === name).length;
-  const { catalog } = state;
-  const stderr = server.stderr?.join("\n");
+function ServerCard({ server, isChosen }: ServerCardProps) {
+  const { logins, catalog } = useStore(gateway);
+  const { rows } = useStore(calls);
+  const { name, serverInfo, required, lastError, latencyMs } = server;
+  const recent = callsOfServer(rows, name, Date.now());
   return (
-    <article id={`server-${name}`} class={`card server ${isChosen ? "chosen" : ""}`} aria-label={name}>
+    <article class={`card server ${isChosen ? "chosen" : ""}`} aria-label={name}>
       <div class="card-head">
         <div>
-          <h2>{name}</h2>
-          <p class="quiet">{[serverInfo?.name, serverInfo?.version].filter(Boolean).join(" ") || " "}</p>
+          <h2>
+            <a class="over-all" href={hrefOf("servers", name)}>
+              {name}
+            </a>
+          </h2>
+          <p class="quiet">
+            {[serverInfo?.name, serverInfo?.version].filter(Boolean).join(" ") || server.transport}
+          </p>
         </div>
         <div class="badges">
-          <StateBadge state={server.state} />
-          {circuit !== undefined && circuit !== "closed" && (
-            <Badge tone="bad">{`circuit ${words(circuit)}`}</Badge>
-          )}
+          <Badges server={server} />
           {required && <Badge tone="quiet">required</Badge>}
         </div>
       </div>
       {lastError !== undefined && (
-        <p class={`error ${toneOf(server.state) === "warn" ? "warn" : ""}`}>{lastError}</p>
+        <p class={`error short ${toneOf(server.state) === "warn" ? "warn" : ""}`}>{lastError}</p>
       )}
       <dl class="facts">
-        <Fact label="Transport">{server.transport}</Fact>
-        <Fact label="Revision">{server.revisions.join(", ") || "–"}</Fact>
-        <Fact label="In flight">
-          {server.inFlight}
-          {server.waiting > 0 && ` + ${server.waiting} waiting`}
-        </Fact>
-        <Fact label="Tools">{grouped(own(catalog.tools))}</Fact>
-        {server.tokens !== undefined && <Fact label="Tokens">{grouped(server.tokens)}</Fact>}
-        <Fact label="Prompts">{grouped(own(catalog.prompts))}</Fact>
-        <Fact label="Resources">{grouped(own(catalog.resources) + own(catalog.resourceTemplates))}</Fact>
-        <Fact label="Restarts">{grouped(restarts)}</Fact>
-        {latencyMs?.p50 !== undefined && <Fact label="Median">{msOf(latencyMs.p50)}</Fact>}
-        {latencyMs?.p95 !== undefined && <Fact label="95 %">{msOf(latencyMs.p95)}</Fact>}
+        <Fact label="Tools">{catalog.tools.filter((tool) => tool.server === name).length}</Fact>
+        <Fact label="Failed, 10 min">{`${recent.failed} of ${recent.calls}`}</Fact>
+        <Fact label="95 %">{latencyMs?.p95 === undefined ? "–" : msOf(latencyMs.p95)}</Fact>
       </dl>
-      <SignIns server={server} logins={state.logins} />
-      {malformed.length > 0 && (
-        <details>
-          <summary>{countOf(malformed.length, "malformed list entry").replace("entrys", "entries")}</summary>
-          <JsonBlock value={malformed} label={`Malformed entries of ${name}`} />
-        </details>
-      )}
-      {stderr !== undefined && stderr !== "" && (
-        <details open={lastError !== undefined}>
-          <summary>Last lines of stderr</summary>
-          <TextBox label={`Last lines of stderr of ${name}`} isTail>
-            {stderr}
-          </TextBox>
-        </details>
-      )}
-      {hasAction(state, "servers/*/restart") && (
-        <div class="buttons">
-          <ActionButton
-            label="Restart"
-            question={`Restarts ${name}. Calls that it is serving now fail.`}
-            action={`servers/${encodeURIComponent(name)}/restart`}
-            isDangerous
-          />
-        </div>
-      )}
+      {server.state === "needs_sign_in" && <SignIns server={server} logins={logins} />}
     </article>
   );
 }

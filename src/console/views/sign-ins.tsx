@@ -1,6 +1,7 @@
 /** The sign-ins at a server, with buttons to sign in and out. */
 import { useState } from "preact/hooks";
 import type { ServerRow } from "../../features/admin/rows.js";
+import { timeOf } from "../format.js";
 import { postAction } from "../state/api.js";
 import type { LoginRow } from "../state/feature-rows.js";
 import { refresh } from "../state/gateway.js";
@@ -13,10 +14,13 @@ interface SignInsProps {
 }
 
 /** Nothing for a server without sign-in. */
-export function SignIns({ server: { name, state }, logins }: SignInsProps) {
+export function SignIns({ server: { name, signIn }, logins }: SignInsProps) {
   const own = logins.filter(({ server }) => server === name);
-  const wanting: LoginRow = { server: name, principal: "anonymous", state: "needs_sign_in", scopes: [] };
-  const rows = own.length === 0 && state === "needs_sign_in" ? [wanting] : own;
+  const known = new Set(own.map(({ principal }) => principal));
+  const wanting = (signIn?.needed ?? []).flatMap(({ principal }): readonly LoginRow[] =>
+    known.has(principal) ? [] : [{ server: name, principal, state: "needs_sign_in", scopes: [] }],
+  );
+  const rows = [...own, ...wanting];
   if (rows.length === 0) return null;
   return (
     <ul class="sign-ins" aria-label={`Sign-ins at ${name}`}>
@@ -44,14 +48,12 @@ export function SignIns({ server: { name, state }, logins }: SignInsProps) {
 }
 
 function aboutOf({ issuer, scopes, expiresAt, isRenewed }: LoginRow): string {
-  const until = isRenewed
-    ? "renews itself"
-    : expiresAt && `until ${new Date(expiresAt).toLocaleString("en-GB")}`;
+  const until = isRenewed ? "renews itself" : expiresAt && `until ${timeOf(expiresAt)}`;
   return [issuer, scopes.join(" "), until].filter(Boolean).join(" · ");
 }
 
 /** Opens the authorization server's page in a new tab. */
-function SignInButton({ server, as }: { readonly server: string; readonly as: string }) {
+export function SignInButton({ server, as }: { readonly server: string; readonly as: string }) {
   const [trouble, setTrouble] = useState<string>();
   const signIn = async (): Promise<void> => {
     // Browsers open a tab during a click, not after an await.

@@ -8,6 +8,7 @@ import { usePage } from "../state/page.js";
 import { hrefOf } from "../state/route.js";
 import { useStore } from "../state/store.js";
 import { Empty, ViewTitle } from "../ui/panel.js";
+import { Search } from "../ui/search.js";
 import { DisabledTools } from "./disabled-tools.js";
 import { type ToolEntry, ToolView } from "./tool.js";
 
@@ -37,18 +38,12 @@ export function ToolsView({ item }: { readonly item: string | undefined }) {
       {hasPage(state, "tools/disabled") && <DisabledTools version={version} />}
       <div class={`split ${chosen === undefined ? "" : "has-detail"}`}>
         <section class="card list" aria-label="List of tools">
-          <label class="search">
-            <span class="hidden">Search tools</span>
-            <input
-              type="search"
-              placeholder="Search name or description"
-              autocomplete="off"
-              spellcheck={false}
-              value={wanted}
-              onInput={(event) => setWanted(event.currentTarget.value)}
-            />
-            <kbd>/</kbd>
-          </label>
+          <Search
+            label="Search tools"
+            hint="Search name or description"
+            value={wanted}
+            onChange={setWanted}
+          />
           <ul class="names">
             {found.slice(0, MOST_SHOWN).map(({ server, item: tool }) => (
               <li key={tool.name}>

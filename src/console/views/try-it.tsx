@@ -99,7 +99,7 @@ function useCall(name: string, inputSchema: unknown): CallState {
       const outcome = await withToken(() =>
         callTool({
           ...{ name, args, inputSchema, signal, onNotice },
-          answer: (request) => askQuestion(request, signal),
+          answer: (request, key) => askQuestion(request, key, signal),
         }),
       );
       if (outcome !== undefined) setOutcome({ outcome, took: performance.now() - begun });

@@ -92,7 +92,8 @@ export function addActionRoutes(
   }
 }
 
-function operatorOf(by: JsonObject, from: string | undefined): Operator {
+/** Who acts by a request. */
+export function operatorOf(by: JsonObject, from: string | undefined): Operator {
   const address = stringAt(by, "address") ?? from;
   return { principal: stringAt(by, "principal") ?? ADMIN_TOKEN, ...(address !== undefined && { address }) };
 }

@@ -44,6 +44,7 @@ export const servers = z.array(
     name: text,
     transport,
     state: z.enum(UPSTREAM_STATES),
+    inUse: z.boolean(),
     revisions: z.array(text),
     required: z.boolean(),
     lastError: text.optional(),
@@ -56,9 +57,45 @@ export const servers = z.array(
     latencyMs: z.object({ p50: ms, p95: ms }).optional(),
     restarts: count,
     startedAt: time.optional(),
+    failingSince: time.optional(),
+    nextTryAt: time.optional(),
     stderr: z.array(text).optional(),
+    stderrAt: z.array(time).optional(),
     malformed: z.array(typed<object>(anything)),
+    signIn: z
+      .object({
+        perPerson: z.boolean(),
+        needed: z.array(z.object({ principal: text, since: time.optional(), count: count.optional() })),
+      })
+      .optional(),
     misfits: z.array(z.object({ tool: text, reason: text, count })).optional(),
+  }),
+);
+
+/** `GET /api/v1/problems`: what is wrong now, errors first, then the oldest. */
+export const problems = z.array(
+  z.object({
+    id: text,
+    kind: z.enum([
+      ...(["unavailable", "circuit_open", "misconfigured", "sign_in"] as const),
+      ...(["error_rate", "timeouts", "reload", "gateway"] as const),
+    ]),
+    severity: z.enum(["error", "warning"]),
+    server: text.optional(),
+    principal: text.optional(),
+    text,
+    since: time.optional(),
+    count: count.optional(),
+    figures: z.object({ failed: count, calls: count, windowSeconds: count }).optional(),
+    actions: z.array(
+      z.object({
+        kind: z.enum(["restart", "sign_in", "check"]),
+        label: text,
+        path: text.optional(),
+        body: typed<object>(anything).optional(),
+        command: text.optional(),
+      }),
+    ),
   }),
 );
 
@@ -150,6 +187,8 @@ export const history = z.object({
   p50: column,
   p95: column,
   waits: column,
+  /** When recording began, in ms since 1970. */
+  since: count.optional(),
 });
 
 /** `GET /api/v1/tools/disabled`. */

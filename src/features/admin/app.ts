@@ -5,12 +5,13 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
 import { type AdminPage, BadQuery, NOTHING_ADDED } from "../../core/admin-page.js";
 import { ERRORS, GatewayError } from "../../core/errors.js";
+import { shortText } from "../../core/short-text.js";
 import { checkOperatorRequestHead, rebindingProtection } from "../../http/check-request-head.js";
 import { peerOf } from "../../http/client-address.js";
 import { negotiatedMetrics } from "../../telemetry/open-metrics.js";
 import { writeJson } from "../../wire/json-text.js";
 import { AdminAccess, type AdminContext } from "./access.js";
-import { addActionRoutes, isActionPath } from "./actions.js";
+import { addActionRoutes, isActionPath, operatorOf } from "./actions.js";
 import { bodyText } from "./body-text.js";
 import { CallStreams } from "./call-stream.js";
 import { consoleFiles } from "./console-files.js";
@@ -59,7 +60,22 @@ export function adminApp(settings: AdminListenerOptions, pages: readonly AdminPa
   addChecks(app, settings, access, files);
   addProbes(app, settings);
   addCalls(app, settings, access);
-  addFeatureRoutes(app, settings.featureActions ?? [], access.refusedAction);
+  addFeatureRoutes(
+    app,
+    settings.featureActions ?? [],
+    access.refusedAction,
+    (c, { action, named, outcome }) => {
+      if (action.event === undefined) return;
+      const [server, id] = [named("server"), named("id")];
+      const target = id === "" ? server : id;
+      const by = operatorOf({}, addressOf(c.env.incoming));
+      settings.logger.info(
+        { action: action.event, server, target: shortText(target, 200), outcome, ...by },
+        "an operator acted",
+      );
+      settings.emit?.({ kind: "admin", ...by, method: action.event, server, target, outcome });
+    },
+  );
   if (settings.actions !== undefined)
     addActionRoutes(app, settings.actions, {
       refused: (c) => access.refusedAction(c, "an action"),

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context, Hono } from "hono";
+import { GatewayError } from "../../core/errors.js";
 import type { AdminAction, OwnAdminAction } from "../../core/feature.js";
 import { bodyObject } from "./body-text.js";
 
@@ -13,6 +14,16 @@ type PassOn = (request: IncomingMessage, response: ServerResponse) => Promise<vo
 export type FeatureActions =
   | readonly OwnAdminAction[]
   | { readonly actions: readonly AdminAction[]; readonly passOn: PassOn };
+
+/** An action that was tried. */
+interface TriedAction {
+  readonly action: AdminAction;
+  readonly named: (part: string) => string;
+  /** `done`, or the word of the refusal. */
+  readonly outcome: string;
+}
+
+type ActedOn = (c: Request, tried: TriedAction) => void;
 
 type App = Hono<{ Bindings: HttpBindings }>;
 type Request = Context<{ Bindings: HttpBindings }>;
@@ -35,13 +46,15 @@ export function isFeaturePath(actions: FeatureActions): (path: string) => boolea
  * Adds the routes.
  *
  * @param refused the response to an unauthorized request; undefined for an authorized one
+ * @param acted called with each action that is an event, and its outcome
  */
 export function addFeatureRoutes(
   app: App,
   actions: FeatureActions,
   refused: (c: Request, noun: string) => Response | undefined,
+  acted: ActedOn,
 ): void {
-  if (isOwn(actions)) for (const action of actions) add(action, (c) => done(c, action));
+  if (isOwn(actions)) for (const action of actions) add(action, (c) => done(c, action, acted));
   else for (const action of actions.actions) add(action, (c) => passed(c, actions.passOn));
 
   function add({ path, noun }: AdminAction, serve: (c: Request) => Promise<Response>): void {
@@ -49,9 +62,17 @@ export function addFeatureRoutes(
   }
 }
 
-async function done(c: Request, action: OwnAdminAction): Promise<Response> {
+async function done(c: Request, action: OwnAdminAction, acted: ActedOn): Promise<Response> {
   const body = await bodyObject(c.req.raw);
-  return c.json(await action.act((part) => c.req.param(part) ?? "", body));
+  const named = (part: string): string => c.req.param(part) ?? "";
+  try {
+    const answer = await action.act(named, body);
+    acted(c, { action, named, outcome: "done" });
+    return c.json(answer);
+  } catch (error) {
+    acted(c, { action, named, outcome: error instanceof GatewayError ? error.code : "failed" });
+    throw error;
+  }
 }
 
 async function passed(c: Request, passOn: PassOn): Promise<Response> {

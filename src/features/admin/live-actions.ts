@@ -83,6 +83,7 @@ export class LiveActions implements AdminActions {
     const server = this.#options.liveConfig.pipeline.servers.get(name);
     if (server === undefined) return "there is no such server";
     await server.upstream.restart?.();
+    this.#options.telemetry.liveCalls.failures.forget(name);
     const { state, lastError } = server.upstream;
     if (state === "misconfigured") return `it cannot be started: ${lastError}`;
     return state === "backoff"

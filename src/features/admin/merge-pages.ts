@@ -2,7 +2,8 @@
 import { type WorkerAnswers, withWorkers } from "../../core/admin-page.js";
 import { UPSTREAM_STATES } from "../../core/upstream.js";
 import { readCallQuery } from "./call-rows.js";
-import type { CallRow, History, ServerRow } from "./rows.js";
+import { sorted } from "./problem-order.js";
+import type { CallRow, History, ProblemRow, ServerRow } from "./rows.js";
 
 /** The calls of all workers, the newest first. */
 export const calls = (
@@ -23,6 +24,34 @@ export function servers(answers: WorkerAnswers<readonly ServerRow[]>): readonly 
   return [...merged.values()];
 }
 
+/** One row per problem, with the sums of its figures: each worker counts its own calls. */
+export function problems(answers: WorkerAnswers<readonly ProblemRow[]>): readonly ProblemRow[] {
+  const merged = new Map<string, ProblemRow>();
+  for (const row of answers.flatMap(({ body }) => body)) {
+    const before = merged.get(row.id);
+    merged.set(row.id, before === undefined ? row : sameProblem(before, row));
+  }
+  return sorted([...merged.values()]);
+}
+
+function sameProblem(a: ProblemRow, b: ProblemRow): ProblemRow {
+  const since = [a.since, b.since].flatMap((at) => at ?? []).sort()[0];
+  const count = (a.count ?? 0) + (b.count ?? 0);
+  return {
+    ...(a.severity === "error" ? a : b),
+    ...(since !== undefined && { since }),
+    ...(count > 0 && { count }),
+    ...(a.figures !== undefined &&
+      b.figures !== undefined && {
+        figures: {
+          failed: a.figures.failed + b.figures.failed,
+          calls: a.figures.calls + b.figures.calls,
+          windowSeconds: a.figures.windowSeconds,
+        },
+      }),
+  };
+}
+
 const CIRCUITS = ["closed", "half_open", "open"];
 
 function worseOf(a: ServerRow, b: ServerRow): ServerRow {
@@ -30,12 +59,19 @@ function worseOf(a: ServerRow, b: ServerRow): ServerRow {
   return {
     ...base,
     circuit: CIRCUITS.indexOf(b.circuit) > CIRCUITS.indexOf(a.circuit) ? b.circuit : a.circuit,
+    inUse: a.inUse || b.inUse,
     inFlight: a.inFlight + b.inFlight,
     waiting: a.waiting + b.waiting,
     calls: a.calls + b.calls,
     restarts: a.restarts + b.restarts,
   };
 }
+
+/** The history is complete from where each worker records. */
+const since = (pages: readonly History[]) => {
+  const known = pages.flatMap((page) => page.since ?? []);
+  return known.length === 0 ? {} : { since: Math.max(...known) };
+};
 
 /** The sums over all workers for each time step that all of them have; percentiles cannot be added, so the largest is shown. */
 export function history(answers: WorkerAnswers<History>): History {
@@ -44,7 +80,7 @@ export function history(answers: WorkerAnswers<History>): History {
   const last = Math.min(...pages.map(({ at }) => at.at(-1) ?? 0));
   const at = times.filter((time) => time <= last);
   const merged = (
-    member: Exclude<keyof History, "step" | "at">,
+    member: Exclude<keyof History, "step" | "at" | "since">,
     together: (values: readonly number[]) => number,
   ): readonly number[] =>
     at.map((time) => together(pages.map((page) => page[member][page.at.indexOf(time)] ?? 0)));
@@ -58,5 +94,6 @@ export function history(answers: WorkerAnswers<History>): History {
     waits: merged("waits", sum),
     p50: merged("p50", max),
     p95: merged("p95", max),
+    ...since(pages),
   };
 }

@@ -45,6 +45,7 @@ export function createOperatorListener(admin: AdminListen, options: OperatedGate
           ...{ legacy: edges.legacy, modern: edges.modern },
           more: features.pages,
           serverMembers: features.serverMembers,
+          problems: () => features.problems(),
           disabledTools: () => actions.disabledTools,
         }),
         "inList",
@@ -56,6 +57,7 @@ export function createOperatorListener(admin: AdminListen, options: OperatedGate
       call: (body: string, signal: AbortSignal) => answerCallRequest(pipeline, callIds.next(), body, signal),
     }),
     featureActions: features.actions,
+    emit: features.emit,
     actions,
     // It acts for the operator, whose token it has checked.
     ...(member !== undefined ? { ownerToken: member.secret } : ownerToken !== undefined && { ownerToken }),

@@ -45,6 +45,12 @@ export const PAGES = {
       merge: merge.servers,
     }),
   ),
+  problems: page({
+    path: "problems",
+    summary: "What is wrong now, since when, and what to do",
+    schema: schemas.problems,
+    merge: merge.problems,
+  }),
   catalog: page({
     path: "catalog",
     summary: "Tools, prompts and resources by exposed name",
@@ -100,7 +106,8 @@ export const PAGES = {
   }),
   history: page({
     path: "history",
-    summary: "The last hour in numbers",
+    summary: "The last hour in numbers, of all calls or of those of one server",
+    query: ["server"],
     schema: schemas.history,
     merge: merge.history,
   }),

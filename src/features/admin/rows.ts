@@ -9,6 +9,8 @@ type Answer<Name extends keyof typeof schemas> = Shown<z.output<(typeof schemas)
 export type Status = Answer<"status">;
 /** One of `servers` */
 export type ServerRow = Answer<"servers">[number];
+/** One of `problems` */
+export type ProblemRow = Answer<"problems">[number];
 /** `catalog` */
 export type Catalog = Answer<"catalog">;
 /** One of a list of `catalog` */

@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import type { AddedToPages, AdminPage } from "../../core/admin-page.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Readiness } from "../../core/gateway-api.js";
+import type { EmitEvent } from "../../core/gateway-events.js";
 import type { Logger } from "../../core/logger.js";
 import type { ClientAddress } from "../../http/client-address.js";
 import { isLoopback } from "../../http/loopback.js";
@@ -47,6 +48,8 @@ export interface AdminListenerOptions {
   readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
   /** The actions of features, in this or another process. Default: none. */
   readonly featureActions?: FeatureActions;
+  /** Tells the features of actions. Default: there are none. */
+  readonly emit?: EmitEvent | undefined;
   /** Where a request comes from. Default: the address of its connection. */
   readonly addressOf?: ClientAddress;
   /** A Unix socket or named pipe of this gateway's processes to listen on, instead of `host` and `port`. */

@@ -1,4 +1,5 @@
 /** The sections `policy` and `limits`, completed: names and defaults filled in, times in ms. */
+import type { DetectedKind } from "./detect/detector.js";
 
 declare module "../../config/config.js" {
   interface FeatureSettings {
@@ -71,6 +72,8 @@ export interface RuleConfig extends MatcherConfig {
 interface RedactConfig {
   readonly arguments: RedactionConfig;
   readonly results: RedactionConfig;
+  /** What is found without a pattern, in both directions. */
+  readonly detect?: readonly DetectedKind[];
   /** The replacement text. */
   readonly replacement: string;
 }

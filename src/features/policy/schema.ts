@@ -3,6 +3,7 @@ import { z } from "zod";
 import { duration } from "../../config/duration-schema.js";
 import { globs } from "../../config/server-schema.js";
 import { parseRate } from "../../config/units.js";
+import { DETECTED_KINDS } from "./detect/detector.js";
 
 const nonEmptyStrings = z.array(z.string().min(1));
 
@@ -60,6 +61,13 @@ const redact = z.strictObject({
   results: redaction
     .prefault({})
     .describe("Redacts what goes to the host: results, errors, questions, tasks, progress and log messages."),
+  detect: z
+    .array(z.enum(DETECTED_KINDS))
+    .min(1)
+    .exactOptional()
+    .describe(
+      "What to find without a pattern, in both directions and in questions: tokens, keys and passwords (`secrets`), e-mail addresses, numbers of cards and accounts with right check digits, phone numbers.",
+    ),
   replacement: z.string().max(64).default("[redacted]").describe("The replacement text."),
 });
 

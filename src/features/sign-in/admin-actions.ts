@@ -61,6 +61,7 @@ const ACTIONS: readonly (AdminAction & { readonly ask: Act })[] = [
   },
   {
     path: "logins/:server/accept-issuer",
+    event: "accept_issuer",
     ...described(
       "Pin the issuer that a server names now",
       z.object({}),
@@ -70,6 +71,7 @@ const ACTIONS: readonly (AdminAction & { readonly ask: Act })[] = [
   },
   {
     path: "logins/:server/:id/sign-out",
+    event: "sign_out",
     ...described("Sign a principal out", z.object({}), z.looseObject({ wasSignedIn: z.boolean() })),
     ask: (own, named) => own.signOut(named("server"), named("id")),
   },

@@ -18,9 +18,9 @@ export interface SearchedListsOptions {
 
 /** The transform of one config. */
 export const searchedLists = ({ exposures, search, metrics }: SearchedListsOptions): ListTransform => ({
-  entries(client, tools, source) {
+  entries(client, tools, source, listed) {
     const exposure = exposures.of(client.endpoint);
-    if (exposure.of(client, tools) === "full") return tools.entries;
+    if (exposure.of(client, tools) === "full") return listed;
     search.prepare(source.toolsOf(client), source);
     return exposure.short(tools);
   },

@@ -99,6 +99,21 @@ export async function cliLists(
   return entries.map(({ route, item }) => ({ server: route.upstream, item }));
 }
 
+/** What each server lists under its own names, by server. */
+export type OwnLists = ReadonlyMap<string, Readonly<Record<ListKind, readonly JsonObject[]>>>;
+
+/** After the first start of each server; a server whose lists are unknown is missing. Starts no server on demand. */
+export async function ownLists(pipeline: PipelineInEffect, signal: StopSignal): Promise<OwnLists> {
+  await awaitServers(pipeline, { signal });
+  const { catalog, servers } = pipeline();
+  return new Map(
+    [...servers.keys()].flatMap((name) => {
+      const entries = catalog.ownEntries(name);
+      return entries === undefined ? [] : [[name, entries] as const];
+    }),
+  );
+}
+
 /** A page for a command, and when it waits for servers, which of them it waits for. */
 interface CliPage extends CliWait {
   /** After `/api/v1/`. */

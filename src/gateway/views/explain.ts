@@ -81,7 +81,7 @@ export async function explainCall(
   if (found === undefined) {
     if (pipeline.catalog.ownTool(client, name) !== undefined) {
       return {
-        unknown: `${name} is a tool of the gateway itself; rules are about the tools that it finds and calls`,
+        unknown: `${name} is a tool of the gateway itself; rules are about the tools of servers`,
       };
     }
     const near = closest(name, exposedNames(pipeline.catalog, client));

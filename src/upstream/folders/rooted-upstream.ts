@@ -146,6 +146,10 @@ export class RootedUpstream implements StartableUpstream {
     return this.#base.lastError;
   }
 
+  get nextTryAt(): number | undefined {
+    return this.#base.nextTryAt;
+  }
+
   get facts(): ServerFacts | undefined {
     return this.#base.facts;
   }

@@ -21,7 +21,7 @@ export function channelFactory(
   { kinds = [], ...options }: ChannelOptions & { readonly kinds?: ChannelKinds | undefined } = {},
 ): ChannelFactory {
   const { transport } = server;
-  if (transport.kind === "stdio") return processChannels(server.name, transport, log, options);
+  if (transport.kind === "stdio") return processChannels(server, transport, log, options);
   if (transport.kind === "http") return httpChannels(server, transport, log, options);
   return kindOf(kinds, transport).channelsTo(server, log, options);
 }
@@ -29,10 +29,10 @@ export function channelFactory(
 type Stdio = Extract<TransportConfig, { kind: "stdio" }>;
 
 function processChannels(
-  name: string,
+  { name, features }: Pick<ServerConfig, "name" | "features">,
   transport: Stdio,
   log: Logger,
-  { onOutput, processes, redact, ...options }: ChannelOptions,
+  { onOutput, processes, startLayers, redact, ...options }: ChannelOptions,
 ): ChannelFactory {
   const runner = packageRunner(transport.command, transport.args);
   let isFetching = false;
@@ -53,6 +53,8 @@ function processChannels(
           name,
           ...transport,
           ...unmatched,
+          features,
+          startLayers,
           processes,
           onStderr,
           ...(redact !== undefined && { redact }),

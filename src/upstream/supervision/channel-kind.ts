@@ -1,6 +1,7 @@
 /** How are servers reached that have a `type` of a feature? By the channels of its kind. */
 import type { FeatureTransport, ServerConfig } from "../../config/config.js";
 import type { Logger } from "../../core/logger.js";
+import type { StartLayer } from "../../core/process-start.js";
 import type { AnswerMisfit } from "../../core/upstream.js";
 import type { ProcessGroups } from "../transport/process-group.js";
 import type { OpenChannel } from "./connect.js";
@@ -19,6 +20,8 @@ export interface ChannelOptions {
   readonly onUnmatchedMessage?: (() => void) | undefined;
   /** Called with each success that does not fit the output schema of its tool. */
   readonly onAnswerMisfit?: ((misfit: AnswerMisfit) => void) | undefined;
+  /** Change the starts of processes. */
+  readonly startLayers?: readonly StartLayer[] | undefined;
   /** Starts and records processes. */
   readonly processes?: ProcessGroups | undefined;
   /** Removes secrets from the last output of a process and the words of an HTTP server, before they are cut to length. */

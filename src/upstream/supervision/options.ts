@@ -4,6 +4,7 @@ import { CallIds, type Notice } from "../../core/call.js";
 import type { CredentialStore } from "../../core/credentials.js";
 import { signInRequired } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
+import type { StartLayer } from "../../core/process-start.js";
 import type { SharedServer } from "../../core/replicas.js";
 import type { AnswerMisfit, RestartReason } from "../../core/upstream.js";
 import type { JsonObject } from "../../wire/json.js";
@@ -33,6 +34,8 @@ export interface LifecycleOptions {
   readonly openChannel?: OpenChannel | undefined;
   /** Those of features. Default: none. */
   readonly channels?: ChannelKinds | undefined;
+  /** Change the starts of processes. Default: none. */
+  readonly startLayers?: readonly StartLayer[] | undefined;
   /** Starts and records processes, and ends them with the gateway. All servers should share one. Default: one of its own. */
   readonly processes?: ProcessGroups;
   /** Limits how many processes start at the same time; all servers should share one. Default: one of its own. */
@@ -92,7 +95,9 @@ export interface UpstreamOptions {
 export interface UpstreamSettings {
   readonly gateway: Required<GatewayIdentity>;
   readonly questions: QuestionSettings;
-  readonly lifecycle: Required<Omit<LifecycleOptions, "processes" | "openChannel" | "channels">>;
+  readonly lifecycle: Required<
+    Omit<LifecycleOptions, "processes" | "openChannel" | "channels" | "startLayers">
+  >;
   readonly observers: Pick<Required<UpstreamObservers>, "onRestart" | "onTaskStatus">;
   readonly credentials: CredentialStore;
   readonly log: Logger;
@@ -114,6 +119,7 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
           onOutput: observers.onOutput,
           onAnswerMisfit: observers.onAnswerMisfit,
           processes: lifecycle.processes,
+          startLayers: lifecycle.startLayers,
           redact,
         })
       : { open: lifecycle.openChannel, close: async () => {} };

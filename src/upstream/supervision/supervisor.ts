@@ -61,6 +61,8 @@ export class Supervisor {
   #reason: RestartReason | undefined;
   #attemptedAt = Number.NEGATIVE_INFINITY;
   #retryAt = 0;
+  /** The same, in ms since 1970. */
+  #nextTryAt = 0;
   /** The time (ms) after the last attempt from which on a call may bring the next one forward. */
   #earlyRetryMs = 0;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -79,6 +81,11 @@ export class Supervisor {
   /** Why the connection is not open, as a sentence. */
   get lastError(): string | undefined {
     return this.#lastError;
+  }
+
+  /** When it is opened again, in ms since 1970; undefined if that is not scheduled. */
+  get nextTryAt(): number | undefined {
+    return this.#state === "backoff" && this.#settings.keepOpen() ? this.#nextTryAt : undefined;
   }
 
   /** The id of the credentials that the connection carries. */
@@ -303,6 +310,7 @@ export class Supervisor {
     this.#state = "backoff";
     this.#lastError = cause.message;
     this.#retryAt = performance.now() + wait;
+    this.#nextTryAt = Date.now() + wait;
     this.#earlyRetryMs = Math.max(EARLY_RETRY_MS, wait * EARLY_RETRY_SHARE);
     const seconds = Math.ceil(wait / 1_000);
     const next = keepOpen()

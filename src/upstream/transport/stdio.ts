@@ -1,5 +1,6 @@
 /** How messages are exchanged with a child process: JSON lines on its stdin and stdout. */
 import { GatewayError } from "../../core/errors.js";
+import { type ProcessStart, preparedStart, reasonOfEnd, type StartLayer } from "../../core/process-start.js";
 import { withTimeout } from "../../core/stop.js";
 import { type Envelope, FrameError, type Notification, type Request } from "../../wire/envelope.js";
 import { LineSplitter, MAX_LINE_BYTES } from "../../wire/lines.js";
@@ -13,15 +14,11 @@ import { childEnvironment, type Exit, type ProcessGroup, ProcessGroups } from ".
 import { printable, RecentOutput } from "./recent-output.js";
 
 /** The process to start, and what receives its other output. */
-export interface StdioOptions extends UnmatchedHandlers {
-  /** The server's key in the config, for messages. */
-  readonly name: string;
-  readonly command: string;
-  readonly args: readonly string[];
-  /** Added to the variables that `childEnvironment` inherits. */
-  readonly env: Readonly<Record<string, string>>;
-  /** Absolute. */
-  readonly cwd: string;
+export interface StdioOptions extends UnmatchedHandlers, Omit<ProcessStart, "features"> {
+  /** Default: none. */
+  readonly features?: ProcessStart["features"];
+  /** Change its start. Default: none. */
+  readonly startLayers?: readonly StartLayer[] | undefined;
   /** How long the process may take to exit after stdin is closed, and again after SIGTERM. Default: 2,000 ms. */
   readonly graceMs?: number;
   /** Redacts secrets in quoted stderr, before it is cut. Default: none. */
@@ -50,13 +47,22 @@ const READING_GRACE_MS = 2_000;
 /**
  * Starts the process. The era must call `listen` before it sends: messages without a listener are dropped.
  *
- * @throws GatewayError `upstream_unavailable` when the process cannot be started.
+ * @throws GatewayError `upstream_unavailable` when the process cannot be started, or the error of a layer that refuses the start.
  */
 export async function openStdioChannel(options: StdioOptions): Promise<StdioChannel> {
+  const start = await preparedStart(startOf(options), options.startLayers ?? []);
   let group: ProcessGroup;
   try {
-    const { processes = new ProcessGroups(), name, env } = options;
-    group = await processes.start({ ...options, env: childEnvironment(env) }, name);
+    const { processes = new ProcessGroups(), name, graceMs } = options;
+    const { command, args, env, cwd } = start;
+    const spawned = {
+      command,
+      args,
+      env: childEnvironment(env),
+      cwd,
+      ...(graceMs !== undefined && { graceMs }),
+    };
+    group = await processes.start(spawned, name);
   } catch (cause) {
     const why = cause instanceof Error ? cause.message : String(cause);
     throw new GatewayError("upstream_unavailable", "upstream", `${options.name} cannot be started: ${why}`, {
@@ -67,6 +73,11 @@ export async function openStdioChannel(options: StdioOptions): Promise<StdioChan
   }
   return new StdioPipeChannel(options, group);
 }
+
+/** The start that the config asks for. */
+const startOf = ({ name, features = {}, command, args, env, cwd }: StdioOptions): ProcessStart => ({
+  ...{ name, features, command, args, env, cwd },
+});
 
 class StdioPipeChannel implements StdioChannel {
   readonly association = "pipe";
@@ -217,7 +228,10 @@ class StdioPipeChannel implements StdioChannel {
   #exitMessage(exit: Exit): string {
     const how = exit.signal === null ? `exited with code ${exit.code}` : `was ended by ${exit.signal}`;
     const words = this.#recent.errorExcerpt;
-    return words === "" ? how : `${how}; last output: ${words}`;
+    const { startLayers = [] } = this.#options;
+    const why = reasonOfEnd(startOf(this.#options), this.#recent.text, startLayers);
+    const told = why === undefined ? how : `${how}: ${why}`;
+    return words === "" ? told : `${told}; last output: ${words}`;
   }
 
   #ended(what: string): GatewayError {

@@ -34,7 +34,7 @@ function recipe(number: number, server: Handler = async () => result({})) {
   expect(compilePolicy(config.features).faults).toEqual([]);
   const metrics = new Metrics({ version: "1", process: false });
   const policy: Policy = createPolicy(config.features, { metrics: uncounted(), logger: SILENT });
-  const checked = new Slots(FEATURES_OPEN, metrics).call(config.servers)("checkArguments");
+  const checked = new Slots(FEATURES_OPEN, metrics).call(config)("checkArguments");
   const handle = compose(
     [errorBoundary(SILENT), configuredArguments, ...checked, policy.access, policy.limits],
     server,
@@ -159,12 +159,12 @@ test("9. keys do not leave", async () => {
   const { handle } = recipe(9, async (call) => {
     seen.push(call);
     return result({
-      content: [{ type: "text", text: "key: sk-abcdefghijklmnopqrstuvwx" }],
+      content: [{ type: "text", text: "key: sk-abcdefghijklmnopqrstuvwxyz234567, internal-123456" }],
       structuredContent: { users: [{ name: "ann", passwordHash: "x" }] },
     });
   });
   expect(object(await handle(toolCall("db", "query", { debug: "x", sql: "y" })))).toEqual({
-    content: [{ type: "text", text: "key: [redacted]" }],
+    content: [{ type: "text", text: "key: [redacted], [redacted]" }],
     structuredContent: { users: [{ name: "ann", passwordHash: "[redacted]" }] },
   });
   expect(seen[0]?.params.arguments).toEqual({ debug: "[redacted]", sql: "y" });

@@ -1,6 +1,7 @@
 /** Signing in over the admin listener: who may, from where, and with what body. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { GatewayError } from "../../../src/core/errors.js";
+import type { GatewayEvent } from "../../../src/core/gateway-events.js";
 import { SILENT } from "../../../src/core/logger.js";
 import { type AdminListenerOptions, createAdminListener } from "../../../src/features/admin/server.js";
 import { type LoginActions, loginActions } from "../../../src/features/sign-in/admin-actions.js";
@@ -162,5 +163,20 @@ test("an unknown login, a missing member and an unknown server are errors with a
   expect([nowhere.status, await nowhere.text()]).toEqual([
     400,
     expect.stringContaining("There is no server nothing"),
+  ]);
+});
+
+test("a sign-out is an event of the operator, with the address; polling a sign-in is none", async () => {
+  const events: GatewayEvent[] = [];
+  const { post } = await started({ emit: (event) => events.push(event) });
+  const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
+  await post("/api/v1/sign-ins/state", '{"login":"login-1"}', headers);
+  expect(events).toEqual([]);
+  await post("/api/v1/logins/linear/ann/sign-out", "{}", headers);
+  expect(events).toEqual([
+    {
+      ...{ kind: "admin", principal: "admin-token", address: "127.0.0.1" },
+      ...{ method: "sign_out", server: "linear", target: "ann", outcome: "done" },
+    },
   ]);
 });

@@ -226,10 +226,13 @@ describe("the state of a server that needs a sign-in", () => {
       const server = await guardedServer({ era });
       const { adminUrl, enter, warnings } = await team({ url: server.url, required: true });
       await until("the state", async () => (await serverRow(adminUrl))?.state === "needs_sign_in");
-      expect((await serverRow(adminUrl))?.lastError).toBe('quiz needs a sign-in: run "cardea login quiz"');
+      expect((await serverRow(adminUrl))?.lastError).toBe(
+        "each person signs in at quiz: cardea login quiz --as ID, or the page that a call leads to",
+      );
       const ready = await fetch(`${adminUrl}/readyz`);
       expect(ready.status).toBe(200);
-      expect(await ready.text()).toContain("quiz: needs_sign_in");
+      // Persons sign in, and none has been refused: nothing is wrong with the gateway.
+      expect(await ready.json()).toEqual({ ready: true, reasons: [] });
       const asked = server.asked.length;
       expect(await toolsOf(await enter("alice", "legacy"))).toEqual([]);
       expect(server.asked.length).toBe(asked);

@@ -27,7 +27,7 @@ describe("the top-level tools", () => {
     );
     const pinned = ["git__log", "{git__,db__}query"];
     expect(exposureOf(features)).toEqual({ exposure: "auto", pinned, autoThreshold: 5 });
-    expect(naming.own).toEqual({ names: ["find_tools", "call_tool"], setting: "tools.exposure" });
+    expect(naming.own).toEqual([{ names: ["find_tools", "call_tool"], setting: "tools.exposure" }]);
   });
 
   test.each([
@@ -54,7 +54,7 @@ test("a profile says otherwise in what it gives, beside its filters", () => {
   expect(profiles.short?.tools).toEqual({ allow: ["*"], deny: ["git__push"] });
   expect(of("short")).toEqual({ exposure: "search", pinned: ["git__log"], autoThreshold: 7 });
   expect(of("pins")).toEqual({ exposure: "full", pinned: ["db__query"], autoThreshold: 7 });
-  expect(naming.own?.names).toEqual(["find_tools", "call_tool"]);
+  expect(naming.own?.map(({ names }) => names)).toEqual([["find_tools", "call_tool"]]);
 });
 
 test("the config is shown with the keys of a profile where the file has them", () => {

@@ -4,6 +4,7 @@ import { compilePattern } from "../../../patterns/re2.js";
 import { runAtOnce, runSteps, type Steps, Work } from "../../../runtime/cooperative-yield.js";
 import { ExactNumber, type JsonObject } from "../../../wire/json.js";
 import type { RedactionConfig } from "../config.js";
+import type { DetectedKind } from "../detect/detector.js";
 import {
   compilePaths,
   descend,
@@ -40,9 +41,15 @@ export interface Redaction {
   endsIn(name: string): boolean;
 }
 
+/** What is to be taken out. */
+export interface Redacted extends RedactionConfig {
+  /** What is found without a pattern. */
+  readonly detect: readonly DetectedKind[];
+}
+
 /** @param replacement what stands there instead */
-export function redaction({ paths, patterns }: RedactionConfig, replacement: string): Redaction {
-  const texts = new TextRedactor(patterns.map(compilePattern), replacement);
+export function redaction({ paths, patterns, detect }: Redacted, replacement: string): Redaction {
+  const texts = new TextRedactor(patterns.map(compilePattern), replacement, detect);
   const walk = new Walk(texts, replacement);
   const names = new Set(paths.map((path) => path.slice(path.lastIndexOf(".") + 1).toLowerCase()));
   const made = (nodes: PathNodes) => ({
@@ -186,6 +193,8 @@ class Walk {
     const inner = owner[key];
     const below = partOfMember(part, key, owner);
     const spot = { part: below, paths: descend(paths, key), mirrored: below === undefined ? [] : mirrored };
+    // The name of a member is the key word beside its value; those of the protocol announce none.
+    if (typeof inner === "string" && this.#texts.isSecret(key, inner)) return this.#replacement;
     if (mirrored.length === 0 || typeof inner !== "string" || !isDisplayText(part, key)) {
       return this.#isUntouched(inner, spot) ? inner : yield* this.#value(inner, spot, work);
     }

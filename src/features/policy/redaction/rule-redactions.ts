@@ -11,8 +11,11 @@ export class RuleRedactions {
   of(rule: RedactingRule): Redactions {
     const known = this.#made.get(rule);
     if (known !== undefined) return known;
-    const { arguments: args, results, replacement } = rule.redact;
-    const made = { args: redaction(args, replacement), results: redaction(results, replacement) };
+    const { arguments: args, results, detect = [], replacement } = rule.redact;
+    const made = {
+      args: redaction({ ...args, detect }, replacement),
+      results: redaction({ ...results, detect }, replacement),
+    };
     this.#made.set(rule, made);
     return made;
   }

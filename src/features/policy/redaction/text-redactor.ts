@@ -1,7 +1,10 @@
-/** Takes whatever a pattern matches out of texts, so that no text holds others up for long. */
+/** Takes whatever a pattern matches or a detector finds out of texts, so that no text holds others up for long. */
 
 import type { RE2JS } from "../../../patterns/re2.js";
 import type { Steps, Work } from "../../../runtime/cooperative-yield.js";
+import { detectedSpans, withoutSpans } from "../detect/detected-spans.js";
+import type { DetectedKind } from "../detect/detector.js";
+import { isSecretMember } from "../detect/key-words.js";
 
 /** RE2 is linear, but not fast: a longer text is taken out as a whole. */
 const MAX_TEXT_LENGTH = 262_144;
@@ -25,7 +28,11 @@ export class TextRedactor {
   static readonly NONE = new TextRedactor([], "");
   readonly #patterns: readonly Pattern[];
   readonly #replacement: string;
-  constructor(patterns: readonly RE2JS[], replacement: string) {
+  readonly #detect: readonly DetectedKind[];
+  readonly #findsSecrets: boolean;
+  constructor(patterns: readonly RE2JS[], replacement: string, detect: readonly DetectedKind[] = []) {
+    this.#detect = detect;
+    this.#findsSecrets = detect.includes("secrets");
     this.#patterns = patterns.map((engine) => {
       const size = Math.max(1, engine.programSize());
       const piece = Math.min(PIECE.longest, Math.max(PIECE.shortest, Math.floor(MAX_REPLACE_COST / size)));
@@ -35,13 +42,22 @@ export class TextRedactor {
     this.#replacement = replacement;
   }
 
-  /** Whether there are any patterns. */
+  /** Whether there is anything to look for. */
   get active(): boolean {
-    return this.#patterns.length > 0;
+    return this.#patterns.length > 0 || this.#detect.length > 0;
+  }
+
+  /** Whether the value of a member with this name is a secret. */
+  isSecret(name: string, value: string): boolean {
+    return this.#findsSecrets && isSecretMember(name, value);
   }
 
   *redact(text: string, work: Work): Steps<string> {
     let clean = text;
+    if (this.#detect.length > 0) {
+      const spans = yield* detectedSpans(clean, this.#detect, work);
+      if (spans.length > 0) clean = withoutSpans(clean, spans, this.#replacement);
+    }
     for (const pattern of this.#patterns) {
       if (clean.length > pattern.longestText) return this.#replacement;
       yield* work.spend(clean.length);
