@@ -87,7 +87,10 @@ describe.runIf(HAS_BROWSER)("from the first screen of the console", () => {
       await route.fulfill({ json: [...slowCalls(Date.now()), ...rows] });
     });
     await page.goto(adminUrl);
-    return () => page.close();
+    return async () => {
+      await page.unrouteAll({ behavior: "ignoreErrors" });
+      await page.close();
+    };
   });
 
   const problem = (name: RegExp) => page.getByRole("list", { name: "Problems" }).getByRole("link", { name });

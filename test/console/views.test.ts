@@ -11,7 +11,7 @@ const VIEWS = [
   ["tools/everything__get-sum", "Returns the sum of two numbers"],
   ["policy", "Explain a call"],
   ["inbox", "Nothing waits for you."],
-  ["sessions", "No host is connected."],
+  ["sessions", "Connected hosts"],
 ] as const;
 
 /** Each view, in one of its looks. */

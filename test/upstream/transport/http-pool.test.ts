@@ -69,6 +69,7 @@ test("are closed with their owner, replaced ones too", async () => {
   const { channel, pool } = connections(server, "localhost", 0);
   const held = expect(ask(channel, "hold")).rejects.toMatchObject({ code: "upstream_closed" });
   await ask(channel);
+  await server.request(1);
   await pool.destroy();
   await held;
 });
