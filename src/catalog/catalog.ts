@@ -2,9 +2,10 @@
  * The lists of all servers, as each client sees them: kept current, announced on change, never fetched during a call.
  */
 
-import type { Freshness } from "../core/call.js";
+import type { Freshness, Route } from "../core/call.js";
 import type { Client, Principal } from "../core/client.js";
 import type { ChangeFeed, ServerDescription } from "../core/gateway-api.js";
+import type { ListAdmission } from "../core/list-admission.js";
 import type { AwaitedTools, ListTransform } from "../core/list-transform.js";
 import type { ListKind } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
@@ -47,6 +48,8 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   readonly onListChanged?: (server: string, list: ListKind) => void;
   /** Caches the lists of a server for the next run. Default: no cache. */
   readonly kept?: (server: string) => ListStore | undefined;
+  /** What features admit of the lists of a server. Default: all of them. */
+  readonly admission?: (server: string) => ListAdmission | undefined;
   /** List changes reported by other replicas. Default: none. */
   readonly listHints?: (server: string) => ListHints | undefined;
 }
@@ -69,6 +72,8 @@ export interface Catalog extends AwaitedTools {
   view(client: Client): CatalogView;
   /** The view of `client` without hiding rules. */
   unfilteredView(client: Client): CatalogView;
+  /** The route of a target that a feature holds back, by the name that `client` uses; undefined where it is hidden from it. */
+  heldRoute(client: Client, kind: ListKind, name: string): Route | undefined;
   /** The response to a list request of `client`; it may have fewer tools than `view`. */
   listed(client: Client, kind: ListKind): Snapshot;
   /** How long `client` may keep a list. */
@@ -100,6 +105,8 @@ export interface Catalog extends AwaitedTools {
   starting(): readonly string[];
   /** What a server lists under its own names, before filters; undefined while that is unknown. */
   ownEntries(server: string): Readonly<Record<ListKind, readonly JsonObject[]>> | undefined;
+  /** The known lists of one kind of a server, before filters, of each class of clients; the shared one first. */
+  ownLists(server: string, kind: ListKind): readonly (readonly JsonObject[])[];
   /** Resolves when the first start of a server is over and it has listed for `client`, or has failed. Never rejects. */
   whenLoaded(server: string, client: Client): Promise<void>;
   /** The server description for `client`, from the available lists. */

@@ -3,7 +3,7 @@ import type { ListKind } from "../core/lists.js";
 import type { ListStore, PersistedList, PersistedLists } from "../core/persisted-lists.js";
 import { SHARED_SCOPE } from "../core/upstream.js";
 import type { JsonObject } from "../wire/json.js";
-import type { CachedList, InternedList, ScopedLists } from "./scoped-lists.js";
+import { type CachedList, type InternedList, type ScopedLists, showsAll } from "./scoped-lists.js";
 
 /** No cache. */
 const NO_STORE: ListStore = { known: undefined, followLists: () => {}, changed: () => {} };
@@ -91,7 +91,7 @@ function scopesOf(lists: ScopedLists): PersistedLists["scopes"] {
   const known = new Map<InternedList, PersistedList>();
   const keptOf = (held: CachedList): PersistedList => {
     // With filters, equal lists may come from different responses.
-    if (held.unfiltered.length !== held.list.items.length) return knownList(held);
+    if (!showsAll(held)) return knownList(held);
     const kept = known.get(held.list) ?? knownList(held);
     known.set(held.list, kept);
     return kept;

@@ -6,7 +6,8 @@ import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { inBackground, type Logger } from "../core/logger.js";
 import type { StopSignal } from "../core/stop.js";
 import type { ServerList, Upstream } from "../core/upstream.js";
-import { cooperativeYield, nowOrInSteps } from "../runtime/cooperative-yield.js";
+import { cooperativeYield, nowOrInSteps, type Steps } from "../runtime/cooperative-yield.js";
+import type { JsonObject } from "../wire/json.js";
 import { digestEntries } from "./entry-digests.js";
 import type { ConnectionLists } from "./scoped-lists.js";
 
@@ -18,6 +19,8 @@ export interface ListRefreshOptions {
   readonly settleMs: number;
   /** Timeout (ms) of all pages of one list. */
   readonly listTimeoutMs: number;
+  /** Work on a list before `onLoaded`, in steps. Absent: none. */
+  readonly prepare?: Preparation | undefined;
   /** A list was loaded. An exception counts as a failure to list. */
   readonly onLoaded: (connection: ConnectionLists, kind: ListKind, list: ServerList) => void;
   readonly onFailed: (connection: ConnectionLists, kind: ListKind, cause: unknown) => void;
@@ -149,7 +152,7 @@ export class ListRefresh {
 
   /** Loads one list. Resolves to whether that succeeded. */
   async #load(connection: ConnectionLists, kind: ListKind): Promise<boolean> {
-    const { upstream, listTimeoutMs, onLoaded, onFailed } = this.#options;
+    const { upstream, listTimeoutMs, prepare, onLoaded, onFailed } = this.#options;
     const giveUp = new AbortController();
     const stop = () => giveUp.abort();
     const timer = setTimeout(stop, listTimeoutMs);
@@ -160,7 +163,7 @@ export class ListRefresh {
         upstream.list(kind, connection.client, giveUp.signal),
         rejectOnAbort(giveUp.signal, upstream.name, kind),
       ]);
-      const digested = nowOrInSteps(digestEntries(list.items));
+      const digested = nowOrInSteps(preparing(kind, list.items, prepare));
       if (digested instanceof Promise) {
         await digested;
         await cooperativeYield();
@@ -199,6 +202,17 @@ export class ListRefresh {
     this.#jobs.set(connection, job);
     return job;
   }
+}
+
+type Preparation = (kind: ListKind, items: readonly JsonObject[]) => Steps<void>;
+
+function* preparing(
+  kind: ListKind,
+  items: readonly JsonObject[],
+  prepare: Preparation | undefined,
+): Steps<void> {
+  yield* digestEntries(items);
+  if (prepare !== undefined) yield* prepare(kind, items);
 }
 
 /** Rejects when `signal` is aborted. */

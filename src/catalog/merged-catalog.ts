@@ -1,5 +1,5 @@
 /** How are the lists of all servers of a config merged, waited for, and handed over to the next config? */
-import { type Freshness, mergedFreshness } from "../core/call.js";
+import { type Freshness, mergedFreshness, type Route } from "../core/call.js";
 import type { Client, Principal } from "../core/client.js";
 import type { ServerDescription } from "../core/gateway-api.js";
 import type { AwaitedTools, ExposedItem } from "../core/list-transform.js";
@@ -14,6 +14,7 @@ import { CatalogWaits } from "./catalog-waits.js";
 import { ChangeBus, type ChangeSource } from "./change-bus.js";
 import { describeServers } from "./describe-servers.js";
 import { endpointsOf } from "./endpoints.js";
+import { HeldTargets } from "./held-targets.js";
 import { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { NameOwners } from "./naming.js";
 import { RenamedEntries } from "./renamed-entries.js";
@@ -51,6 +52,7 @@ export class MergedCatalog implements Catalog {
   readonly #servers = new Map<string, ServerLists>();
   readonly #views: Views;
   readonly #shown: ShownServers;
+  readonly #held: HeldTargets;
   readonly #waits: CatalogWaits;
   readonly #inheritance: Inheritance;
   readonly #changeSource: ChangeSource;
@@ -88,6 +90,7 @@ export class MergedCatalog implements Catalog {
     });
     this.#views = views;
     this.#shown = new ShownServers({ endpoints, servers, naming, isVisible, mayShow, views });
+    this.#held = new HeldTargets(servers, isVisible);
     this.#waits = new CatalogWaits({
       ...{ servers, views, times, configured: options.servers, shown: this.#shown },
     });
@@ -106,7 +109,7 @@ export class MergedCatalog implements Catalog {
   }
 
   #listsOf(space: ServerNamespace, times: RefreshTimes, before: MergedCatalog | undefined): ServerLists {
-    const { upstreams, logger = SILENT, onListChanged, kept, listHints } = this.#options;
+    const { upstreams, logger = SILENT, onListChanged, kept, listHints, admission } = this.#options;
     const { name } = space;
     const upstream = upstreams.find((each) => each.name === name);
     if (upstream === undefined) throw new TypeError(`there is no upstream for server ${name}`);
@@ -121,6 +124,7 @@ export class MergedCatalog implements Catalog {
       before: before === undefined ? undefined : before.#servers.get(name),
       store: kept?.(name),
       hints: listHints?.(name),
+      admission: admission?.(name),
       onOpened: () => this.changes.serverOpened(this.#changeSource, name),
       onResourceUpdated: (uri, scope) => this.changes.resourceUpdated(this.#changeSource, name, uri, scope),
     });
@@ -140,6 +144,10 @@ export class MergedCatalog implements Catalog {
 
   unfilteredView(client: Client): CatalogView {
     return this.#views.unfiltered(client);
+  }
+
+  heldRoute(client: Client, kind: ListKind, name: string): Route | undefined {
+    return this.#held.find(client, this.#views.of(client), kind, name);
   }
 
   listed(client: Client, kind: ListKind): Snapshot {
@@ -280,6 +288,10 @@ export class MergedCatalog implements Catalog {
 
   ownEntries(server: string): ReturnType<Catalog["ownEntries"]> {
     return this.#servers.get(server)?.ownEntries;
+  }
+
+  ownLists(server: string, kind: ListKind): ReturnType<Catalog["ownLists"]> {
+    return this.#servers.get(server)?.ownLists(kind) ?? [];
   }
 
   status(): readonly ServerStatus[] {

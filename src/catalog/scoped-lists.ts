@@ -223,18 +223,8 @@ export class ScopedLists {
   }
 
   /** Inherits the lists of `before` for the same server, whose filters may have differed. */
-  inherit(
-    before: ScopedLists,
-    shown: (kind: ListKind, given: readonly JsonObject[]) => readonly JsonObject[],
-  ): void {
-    const heirs = new Map<InternedList, InternedList>();
-    const takeOver = (from: ReadonlyMap<ListKind, CachedList>, to: Map<ListKind, CachedList>) => {
-      for (const [kind, held] of from) {
-        const list = heirs.get(held.list) ?? this.#intern(kind, shown(kind, held.unfiltered));
-        heirs.set(held.list, list);
-        to.set(kind, { ...held, list });
-      }
-    };
+  inherit(before: ScopedLists, shown: ShownPart): void {
+    const takeOver = this.#showing(shown);
     takeOver(before.shared.lists, this.shared.lists);
     // From the least recently used one on, to keep the order of use.
     for (const key of before.#connections.rkeys()) {
@@ -253,6 +243,22 @@ export class ScopedLists {
     }
   }
 
+  /** Shows all lists as `shown` does now. Returns the kinds of which a list has changed. */
+  showAnew(shown: ShownPart): readonly ListKind[] {
+    const show = this.#showing(shown);
+    const held = [...this.all(), ...this.#classes.values()];
+    const changed = held.flatMap(({ lists }) => show(lists, lists));
+    return LIST_KINDS.filter((kind) => changed.includes(kind));
+  }
+
+  /** The lists of this kind before filters, each once. */
+  unfiltered(kind: ListKind): readonly (readonly JsonObject[])[] {
+    const held = [...this.all(), ...this.#classes.values()];
+    const known = held.flatMap(({ lists }) => lists.get(kind) ?? []);
+    const latest = new Map(known.map((each) => [each.unfiltered, each]));
+    return uniqueLists([...latest.values()]);
+  }
+
   /** The scopes with lists of their own. */
   all(): readonly ConnectionLists[] {
     return [this.shared, ...this.#connections.values()];
@@ -261,6 +267,27 @@ export class ScopedLists {
   /** The number of connections with their own lists. */
   get size(): number {
     return this.#connections.size;
+  }
+
+  /** Writes the lists of `from` into `to`, as `shown` shows them; the same list once. Returns the kinds that differ. */
+  #showing(shown: ShownPart) {
+    const known = new Map<
+      InternedList,
+      { readonly unfiltered: CachedList["unfiltered"]; readonly list: InternedList }
+    >();
+    return (from: ReadonlyMap<ListKind, CachedList>, to: Map<ListKind, CachedList>): readonly ListKind[] =>
+      [...from].flatMap(([kind, held]) => {
+        const { unfiltered } = held;
+        const like = known.get(held.list);
+        // Equal lists may come of different responses.
+        const list =
+          like !== undefined && areSameEntries(like.unfiltered, unfiltered)
+            ? like.list
+            : this.#intern(kind, shown(kind, unfiltered));
+        known.set(held.list, { unfiltered, list });
+        to.set(kind, { ...held, list });
+        return list === held.list ? [] : [kind];
+      });
   }
 
   #storeForClass(connection: ConnectionLists, kind: ListKind, held: CachedList): void {
@@ -298,9 +325,22 @@ export class ScopedLists {
   }
 }
 
+/** What is shown of the entries that the server lists. */
+type ShownPart = (kind: ListKind, given: readonly JsonObject[]) => readonly JsonObject[];
+
+/** Whether hosts see the list as the server has sent it, so that equal ones are of equal responses. */
+export const showsAll = ({ list: { items }, unfiltered }: CachedList): boolean =>
+  items.length === unfiltered.length && areSameEntries(items, unfiltered);
+
+/** Without those whose entries another one has. */
+const uniqueLists = (held: readonly CachedList[]): readonly (readonly JsonObject[])[] =>
+  held
+    .filter((each, at) => held.findIndex((other) => areSameEntries(other.unfiltered, each.unfiltered)) === at)
+    .map(({ unfiltered }) => unfiltered);
+
 /** Whether the response is the same, including filtered entries. */
 function isSameAnswer(a: CachedList, b: CachedList): boolean {
-  const isUnfiltered = [a, b].every(({ list, unfiltered }) => list.items.length === unfiltered.length);
+  const isUnfiltered = showsAll(a) && showsAll(b);
   return (
     a.list === b.list &&
     a.hasTtl === b.hasTtl &&

@@ -1,5 +1,6 @@
 /** What are the lists of one server given, and what do they show of themselves? */
 
+import type { ListAdmission } from "../core/list-admission.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import type { ListKind } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
@@ -41,6 +42,8 @@ export interface ServerListsOptions {
   readonly before: ServerLists | undefined;
   /** Keeps what is known for the next run. Default: nothing is kept. */
   readonly store?: ListStore | undefined;
+  /** What features admit of its lists. Default: all of them. */
+  readonly admission?: ListAdmission | undefined;
   /** Default: there are no other replicas. */
   readonly hints?: ListHints | undefined;
 }

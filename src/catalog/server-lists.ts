@@ -2,6 +2,7 @@
 import { type Freshness, NOT_CACHEABLE } from "../core/call.js";
 import type { Client } from "../core/client.js";
 import type { GatewayError } from "../core/errors.js";
+import type { HeldEntries } from "../core/list-admission.js";
 import { LIST_KINDS, type ListKind } from "../core/lists.js";
 import { inBackground } from "../core/logger.js";
 import type { StopSignal } from "../core/stop.js";
@@ -45,6 +46,7 @@ export class ServerLists {
   readonly #hints: ReplicaHints;
   readonly #firstStart: FirstStart;
   #facts: ServerFacts | undefined;
+  readonly #endAdmission: (() => void) | undefined;
   /** Resolves when the lists of the last shared connection are loaded or have failed. */
   #loaded: Promise<void> = Promise.resolve();
   readonly #signInLoads: SignInLoads;
@@ -64,6 +66,7 @@ export class ServerLists {
     this.#kept = new ListPersistence(this.#lists, store);
     this.#refresh = new ListRefresh({
       ...{ upstream, logger, settleMs: times.settleMs, listTimeoutMs: times.listTimeoutMs },
+      prepare: options.admission?.prepare?.bind(options.admission),
       onLoaded: (listener, kind, list) => this.#onLoaded(listener, kind, list),
       onFailed: (listener, kind, cause) => {
         this.#lists.makeStale(listener, kind);
@@ -74,6 +77,7 @@ export class ServerLists {
       shouldRetry: (listener) => listener === this.#lists.shared && upstream.state === "ready",
     });
     this.#signInLoads = new SignInLoads(upstream, this.#lists, this.#refresh);
+    this.#endAdmission = options.admission?.watch(() => this.#admitAnew());
     this.#unwatch = upstream.watch({
       ready: (audience) => this.#onOpened(audience),
       listChanged: (kind, audience) => this.#onListChanged(kind, audience),
@@ -108,12 +112,17 @@ export class ServerLists {
   /** What the server last said of itself; kept while it is away. */
   get facts(): ServerFacts | undefined {
     this.#facts = this.upstream.facts ?? this.#facts;
-    return this.#facts;
+    return this.#admitted(this.#facts);
   }
 
   /** What the server last said of itself to clients like `client`. */
   factsFor(client: Client): ServerFacts | undefined {
-    return this.upstream.factsFor?.(client) ?? this.facts;
+    return this.#admitted(this.upstream.factsFor?.(client)) ?? this.facts;
+  }
+
+  /** What features hold back of it; undefined if none does. */
+  get held(): HeldEntries | undefined {
+    return this.#options.admission?.held;
   }
 
   /** What `client` sees; undefined when nothing is known, or no longer. */
@@ -145,6 +154,11 @@ export class ServerLists {
     if (lists.size === 0 || LIST_KINDS.some(isMissing)) return undefined;
     const entries = LIST_KINDS.map((kind) => [kind, lists.get(kind)?.unfiltered ?? []] as const);
     return Object.fromEntries(entries) as Record<ListKind, readonly JsonObject[]>;
+  }
+
+  /** The known lists of this kind, as the server has sent them, of each class of clients; the shared one first. */
+  ownLists(kind: ListKind): readonly (readonly JsonObject[])[] {
+    return this.#lists.unfiltered(kind);
   }
 
   /** How many entries the server gave for that, before its filters; undefined when nothing is known. */
@@ -221,6 +235,7 @@ export class ServerLists {
 
   close(): void {
     this.#unwatch();
+    this.#endAdmission?.();
     this.#hints.close();
     this.#refresh.close();
     this.#absence.stop();
@@ -237,7 +252,7 @@ export class ServerLists {
   }
 
   #inherit(before: ServerLists): void {
-    this.#facts = before.facts;
+    this.#facts = before.#facts;
     this.#absence.inherit(before.#absence);
     this.#lists.inherit(before.#lists, this.#shown);
     const tools = this.#lists.shared.lists.get("tools");
@@ -330,9 +345,24 @@ export class ServerLists {
       logger.warn({ server: this.name, tool }, "the config overrides a tool that the server does not list");
   }
 
-  /** What the filters of the config leave of a list. */
-  readonly #shown = (kind: ListKind, items: readonly JsonObject[]): readonly JsonObject[] =>
-    visibleItems(this.#options.space, kind, items);
+  /** What features and the filters of the config leave of a list. */
+  readonly #shown = (kind: ListKind, items: readonly JsonObject[]): readonly JsonObject[] => {
+    const { space, admission } = this.#options;
+    return visibleItems(space, kind, admission === undefined ? items : admission.admitted(kind, items));
+  };
+
+  /** Features admit other entries than before. */
+  #admitAnew(): void {
+    const changed = this.#lists.showAnew(this.#shown);
+    for (const kind of changed) this.#options.onListChanged(kind);
+    // What the server says of itself may be shown otherwise, too.
+    this.#options.onViewsChanged();
+  }
+
+  #admitted(facts: ServerFacts | undefined): ServerFacts | undefined {
+    const { admission } = this.#options;
+    return facts === undefined || admission === undefined ? facts : admission.admittedFacts(facts);
+  }
 
   #cached(client: Client, kind: ListKind): CachedList | undefined {
     const isShown = !this.#absence.hasLeft || isReachedAlone(this.upstream, client);

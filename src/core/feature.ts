@@ -7,6 +7,7 @@ import type { CallPolicy } from "./call-policy.js";
 import type { CallRecord } from "./call-record.js";
 import type { CredentialSource } from "./credentials.js";
 import type { EmitEvent, GatewayEvent } from "./gateway-events.js";
+import type { ListAdmission } from "./list-admission.js";
 import type { ExposedItem, ListTransform } from "./list-transform.js";
 import type { KeptServer, ServerStore } from "./persisted-lists.js";
 import type { StartLayer } from "./process-start.js";
@@ -248,6 +249,8 @@ export interface OpenFeature {
   serverLayers?(server: LayeredServer): Partial<Record<ServerSlot, Middleware>>;
   /** What it makes of the lists of tools; called for each config, undefined where it leaves them. It sees what features before it have made. */
   lists?(config: SettingsOfFeatures): ListTransform | undefined;
+  /** What it admits of the lists of one server; called for each server of each config, undefined where it leaves them. */
+  admits?(server: LayeredServer, config: SettingsOfFeatures): ListAdmission | undefined;
   /** See each call before its record is made. */
   readonly observers?: readonly Observer[];
   /** Receives the record of each finished call. */

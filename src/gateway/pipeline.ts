@@ -11,6 +11,7 @@ import {
 } from "../core/call.js";
 import type { CallPolicy } from "../core/call-policy.js";
 import { GatewayError } from "../core/errors.js";
+import type { ListAdmission } from "../core/list-admission.js";
 import type { ListTransform } from "../core/list-transform.js";
 import { LIST_KINDS } from "../core/lists.js";
 import type { Logger } from "../core/logger.js";
@@ -23,6 +24,7 @@ import { responseCache } from "../resilience/response-cache.js";
 import { retry } from "../resilience/retry.js";
 import { markAdopted } from "../routing/adopted-sessions.js";
 import { configuredArguments } from "../routing/configured-arguments.js";
+import { refuseHeld } from "../routing/held-targets.js";
 import { hiddenTargets, locate } from "../routing/locate.js";
 import { MethodRoutes } from "../routing/method-routes.js";
 import { normalizedArguments } from "../routing/normalized-arguments.js";
@@ -73,7 +75,8 @@ export function createPipeline(
   const policy = features.decides(config, before?.policy);
   const servers = serverRuntimes(config, parts, inEffect, before);
   const lists = features.lists(config);
-  const catalog = catalogOf(config, parts, { servers, policy, lists, before: before?.catalog });
+  const admissions = features.admissions(config);
+  const catalog = catalogOf(config, parts, { servers, policy, lists, admissions, before: before?.catalog });
   const slot = features.call(config);
   const handlers = handlersOf(config, parts, servers, policy);
   const forms = argumentForms(config.servers, features.channels);
@@ -114,6 +117,7 @@ export function createPipeline(
       sealedState, // rejects a forged state before the call has any effect
       ...(forms.size > 0 ? [normalizedArguments(forms)] : []), // by the names that configured arguments and rules use
       ...(config.servers.some(hasConfiguredArguments) ? [configuredArguments] : []), // rules evaluate the arguments that the server will receive
+      ...(hasHeld(admissions) ? [refuseHeld(admissions)] : []), // a person is not asked about it, and its arguments are not checked
       ...slot("checkArguments"), // before approval: a person is not asked about a call that cannot be made
       ...(policy.visible !== undefined ? [hiddenTargets(catalog, tasks, policy.recordHidden)] : []), // a call to a hidden target is recorded for the operator
       policy.access, // refuse before any budget is spent
@@ -131,6 +135,7 @@ interface CatalogParts {
   readonly servers: ReadonlyMap<string, ServerRuntime>;
   readonly policy: CallPolicy;
   readonly lists: ListTransform | undefined;
+  readonly admissions: ReadonlyMap<string, ListAdmission>;
   /** That of the config before. */
   readonly before: Catalog | undefined;
 }
@@ -138,7 +143,7 @@ interface CatalogParts {
 function catalogOf(
   config: Config,
   { identity, telemetry, features }: GatewayParts,
-  { servers, policy, lists, before }: CatalogParts,
+  { servers, policy, lists, admissions, before }: CatalogParts,
 ): Catalog {
   const { logger, metrics } = telemetry;
   return createCatalog({
@@ -157,6 +162,7 @@ function catalogOf(
     ...(before !== undefined && { before }),
     onListChanged: (server, list) => metrics.listChanged(server, list),
     kept: (server) => servers.get(server)?.kept,
+    admission: (server) => admissions.get(server),
     listHints: (server) => servers.get(server)?.listHints,
   });
 }
@@ -193,6 +199,10 @@ function evaluationOf(catalog: Catalog, policy: CallPolicy): EvaluateQuestion {
     return policy.question(client, server, own, renameQuestion(question, renamings.of(client, server)));
   };
 }
+
+/** Whether calls of some server may be refused because their target is held. */
+const hasHeld = (admissions: ReadonlyMap<string, ListAdmission>): boolean =>
+  [...admissions.values()].some(({ held }) => held !== undefined);
 
 /** Counts the calls to each server, for a later config that no longer has it. */
 function openCallsOf(servers: ReadonlyMap<string, ServerRuntime>): Observer {

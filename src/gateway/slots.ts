@@ -22,6 +22,7 @@ import type {
   SettingsOfFeatures,
 } from "../core/feature.js";
 import type { EmitEvent } from "../core/gateway-events.js";
+import { composedAdmissions, type ListAdmission } from "../core/list-admission.js";
 import { composedLists, type ListTransform } from "../core/list-transform.js";
 import { type KeptServer, NOT_KEPT, type ServerStore } from "../core/persisted-lists.js";
 import type { StartLayer } from "../core/process-start.js";
@@ -142,6 +143,18 @@ export class Slots {
   /** Of the features that transform the lists of this config; undefined if none does. */
   lists(config: SettingsOfFeatures): ListTransform | undefined {
     return composedLists(this.#features.flatMap((feature) => feature.lists?.(config) ?? []));
+  }
+
+  /** What features admit of the lists of each server, by name. */
+  admissions(config: Pick<Config, "servers" | "features" | "profiles">): ReadonlyMap<string, ListAdmission> {
+    return new Map(
+      config.servers.flatMap((server) => {
+        const layeredServer = layered(server, this.channels);
+        const found = this.#features.flatMap((feature) => feature.admits?.(layeredServer, config) ?? []);
+        const admission = composedAdmissions(found);
+        return admission === undefined ? [] : [[server.name, admission] as const];
+      }),
+    );
   }
 
   /** Of the first feature that shows definitions in another form with this config; undefined if none does. */

@@ -17,7 +17,7 @@ import type { Tasks } from "./tasks.js";
  * to its results.
  */
 export function locate(
-  catalog: Pick<Catalog, "view" | "prepare">,
+  catalog: Pick<Catalog, "view" | "prepare" | "heldRoute">,
   tasks: Pick<Tasks, "find">,
   methods: Pick<MethodRoutes, "find">,
 ): Middleware {
@@ -27,6 +27,13 @@ export function locate(
     if (!hasNoTarget(call.method)) return undefined;
     const found = methods.find(call);
     return found instanceof GatewayError ? undefined : found;
+  };
+  const ofHeld = ({ client }: Call, targets: readonly Target[]): Route | undefined => {
+    for (const { kind, name } of targets) {
+      const held = catalog.heldRoute(client, kind, name);
+      if (held !== undefined) return held;
+    }
+    return undefined;
   };
   const ofTask = ({ client, params }: Call): Route | undefined => {
     const task = tasks.find(client, stringAt(params, "taskId") ?? "");
@@ -44,7 +51,7 @@ export function locate(
       if (targets.length === 0 && !hasNoTarget(call.method)) return next(call);
       // The server may be starting, in backoff, or not yet loaded for clients of this kind.
       return catalog.prepare(call.client, targets, call.signal).then(() => {
-        const late = find(call);
+        const late = find(call) ?? ofHeld(call, targets);
         return next(late === undefined ? call : { ...call, route: late });
       });
     };
