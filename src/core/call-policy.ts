@@ -81,3 +81,22 @@ export interface MessageRedaction {
   /** The answer of the host to a question. */
   answer(answer: JsonObject): Promise<JsonObject>;
 }
+
+/** Several, one after the other; answers pass them in the opposite order. Undefined where there is none. */
+export function inSequence(
+  redactions: readonly (MessageRedaction | undefined)[],
+): MessageRedaction | undefined {
+  const [first, ...others] = redactions.flatMap((one) => one ?? []);
+  if (first === undefined) return undefined;
+  return others.reduce<MessageRedaction>(
+    (before, next) => ({
+      notice(notice) {
+        const left = before.notice(notice);
+        return left === undefined ? undefined : next.notice(left);
+      },
+      question: async (question) => next.question(await before.question(question)),
+      answer: async (answer) => before.answer(await next.answer(answer)),
+    }),
+    first,
+  );
+}

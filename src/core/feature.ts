@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JsonObject } from "../wire/json.js";
 import type { AdminPage, OwnServerMembers, PageKind, ServerMembers } from "./admin-page.js";
 import type { Call, Middleware, Observer, Reply, Route } from "./call.js";
-import type { CallPolicy } from "./call-policy.js";
+import type { CallPolicy, MessageRedaction } from "./call-policy.js";
 import type { CallRecord } from "./call-record.js";
 import type { CredentialSource } from "./credentials.js";
 import type { EmitEvent, GatewayEvent } from "./gateway-events.js";
@@ -43,6 +43,8 @@ export interface LayeredServer {
   readonly url: string | undefined;
   /** Whose credentials calls to it carry; undefined if they carry none but those in its headers. */
   readonly credentialsOf: "principal" | "shared" | "service" | undefined;
+  /** What it is given that is secret: values of its environment, headers, arguments and URL. Computed at each call. */
+  secrets(): readonly string[];
 }
 
 /** A metric of a feature. */
@@ -245,8 +247,13 @@ export interface OpenFeature {
     servers: readonly LayeredServer[],
     config: SettingsOfFeatures,
   ): Partial<Record<CallSlot, Middleware>>;
-  /** Layers of the calls to one server; called for each server of each config. */
-  serverLayers?(server: LayeredServer): Partial<Record<ServerSlot, Middleware>>;
+  /** Layers of the calls to one server; called for each server of each config. `servers`: all of that config. */
+  serverLayers?(
+    server: LayeredServer,
+    servers: readonly LayeredServer[],
+  ): Partial<Record<ServerSlot, Middleware>>;
+  /** What it takes out of messages of a server that belong to no running call; called as `serverLayers` is. */
+  outsideCalls?(server: LayeredServer, servers: readonly LayeredServer[]): MessageRedaction | undefined;
   /** What it makes of the lists of tools; called for each config, undefined where it leaves them. It sees what features before it have made. */
   lists?(config: SettingsOfFeatures): ListTransform | undefined;
   /** What it admits of the lists of one server; called for each server of each config, undefined where it leaves them. */

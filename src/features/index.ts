@@ -6,6 +6,7 @@ import { authorizationServer } from "./authorization-server/feature.js";
 import { cluster } from "./cluster/feature.js";
 import { keptLists } from "./kept-lists/feature.js";
 import { openapi } from "./openapi/feature.js";
+import { ownSecrets } from "./own-secrets/feature.js";
 import { packages } from "./packages/feature.js";
 import { policy } from "./policy/feature.js";
 import { results } from "./results/feature.js";
@@ -26,6 +27,7 @@ export const FEATURES: readonly Feature[] = [
   cluster,
   keptLists,
   openapi,
+  ownSecrets,
   packages,
   schemaChecks,
   signIn,

@@ -2,6 +2,7 @@
 import type { ConfiguredServer } from "../config/config.js";
 import type { LayeredServer } from "../core/feature.js";
 import { type ChannelKinds, kindOf } from "../upstream/supervision/channel-kind.js";
+import { secretsOfTransport } from "./given-secrets.js";
 
 /** Without what is the gateway's own. */
 export const layered = (
@@ -12,6 +13,10 @@ export const layered = (
   url: urlOf(transport, kinds),
   features,
   credentialsOf: auth?.as,
+  secrets: () =>
+    transport.kind === "unknown"
+      ? []
+      : secretsOfTransport(transport, (other) => [kindOf(kinds, other).urlOf(other) ?? ""]),
 });
 
 /** The address of a server; undefined for a process. */

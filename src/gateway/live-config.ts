@@ -65,7 +65,7 @@ export class LiveConfig implements ConfigInEffect {
     this.#pipeline.evaluateQuestion(server, client, question);
 
   readonly redactionOutsideCalls: ConfigInEffect["redactionOutsideCalls"] = (server, client) =>
-    this.#pipeline.policy.redactionOutsideCalls(client, server);
+    this.#pipeline.redactionOutsideCalls(server, client);
 
   readonly route: Handler = (call) => this.#pipeline.route(call);
 

@@ -9,7 +9,7 @@ import {
   type Observer,
   observerMiddleware,
 } from "../core/call.js";
-import type { CallPolicy } from "../core/call-policy.js";
+import { type CallPolicy, inSequence } from "../core/call-policy.js";
 import { GatewayError } from "../core/errors.js";
 import type { ListAdmission } from "../core/list-admission.js";
 import type { ListTransform } from "../core/list-transform.js";
@@ -44,7 +44,7 @@ import {
   type ServerRuntime,
   startServer,
 } from "./server-runtime.js";
-import type { Slots } from "./slots.js";
+import type { Slots, SlotsOfServers } from "./slots.js";
 
 /** Everything that belongs to one config. */
 export interface Pipeline {
@@ -60,6 +60,8 @@ export interface Pipeline {
   readonly route: Handler;
   /** Evaluates a server's question to a session when no call is running. */
   readonly evaluateQuestion: EvaluateQuestion;
+  /** What is taken out of messages of a server to a client that belong to no running call. */
+  readonly redactionOutsideCalls: ConfigInEffect["redactionOutsideCalls"];
 }
 
 /** Builds the pipeline of `config`; servers of `before` with the same config keep running. */
@@ -78,7 +80,8 @@ export function createPipeline(
   const admissions = features.admissions(config);
   const catalog = catalogOf(config, parts, { servers, policy, lists, admissions, before: before?.catalog });
   const slot = features.call(config);
-  const handlers = handlersOf(config, parts, servers, policy);
+  const slots = features.servers(config);
+  const handlers = handlersOf(parts, servers, policy, { config, slots });
   const forms = argumentForms(config.servers, features.channels);
   const methods = new MethodRoutes(catalog, tasks);
   const listPolicy: Middleware = (next) => compose([policy.access, policy.limits], next);
@@ -127,8 +130,13 @@ export function createPipeline(
     route,
   );
   const evaluateQuestion = evaluationOf(catalog, policy);
+  const redactionOutsideCalls: Pipeline["redactionOutsideCalls"] = (server, client) =>
+    inSequence([policy.redactionOutsideCalls(client, server), slots.outsideCalls.get(server)]);
   const { principals } = parts.sessions;
-  return { config, servers, catalog, policy, features, tasks, principals, handle, route, evaluateQuestion };
+  return {
+    ...{ config, servers, catalog, policy, features, tasks, principals },
+    ...{ handle, route, evaluateQuestion, redactionOutsideCalls },
+  };
 }
 
 interface CatalogParts {
@@ -169,10 +177,10 @@ function catalogOf(
 
 /** The stack of each server, by its name. */
 const handlersOf = (
-  config: Config,
-  { telemetry: { logger, metrics }, features, sessions }: GatewayParts,
+  { telemetry: { logger, metrics }, sessions }: GatewayParts,
   servers: ReadonlyMap<string, ServerRuntime>,
   policy: CallPolicy,
+  { config, slots }: { readonly config: Config; readonly slots: SlotsOfServers },
 ): ReadonlyMap<string, Handler> =>
   new Map(
     [...servers].map(([name, running]): [string, Handler] => [
@@ -180,7 +188,7 @@ const handlersOf = (
       isMisconfigured(running.config)
         ? running.upstream.call // refuses
         : serverStack(running, {
-            ...{ policy, metrics, features, logger },
+            ...{ policy, metrics, logger, slot: slots.layers(name) },
             marksAdopted: sessions.records !== undefined,
             forwardsBaggage: config.telemetry?.forwardsBaggage === true,
           }),
@@ -256,16 +264,15 @@ interface ServerStackOptions {
   readonly forwardsBaggage: boolean;
   /** Whether sessions outlive their replica. */
   readonly marksAdopted: boolean;
-  readonly features: Slots;
+  readonly slot: ReturnType<SlotsOfServers["layers"]>;
 }
 
 function serverStack(
   runtime: ServerRuntime,
-  { policy, metrics, forwardsBaggage, features, logger, marksAdopted }: ServerStackOptions,
+  { policy, metrics, forwardsBaggage, slot, logger, marksAdopted }: ServerStackOptions,
 ): Handler {
   const { config, upstream, breaker, semaphore, retryBudget: budget, cache } = runtime;
   const { name: server, timeoutMs, transport } = config;
-  const slot = features.server(config);
   return compose(
     [
       ...slot("person"), // outermost: no timeout runs while a person acts, and earlier attempts count as separate calls

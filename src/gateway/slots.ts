@@ -2,7 +2,7 @@
 import type { Config, ConfiguredServer } from "../config/config.js";
 import type { AdminPage, OwnServerMembers } from "../core/admin-page.js";
 import type { Call, Middleware, Observer } from "../core/call.js";
-import type { CallPolicy } from "../core/call-policy.js";
+import { type CallPolicy, inSequence, type MessageRedaction } from "../core/call-policy.js";
 import type { CredentialSource } from "../core/credentials.js";
 import type {
   CallSlot,
@@ -134,10 +134,25 @@ export class Slots {
     return deciding?.decides?.(config, before) ?? onlySafeLinks();
   }
 
-  server(server: ConfiguredServer): (slot: ServerSlot) => readonly Middleware[] {
-    const layeredServer = layered(server, this.channels);
-    const layers = this.#features.flatMap((feature) => feature.serverLayers?.(layeredServer) ?? []);
-    return (slot) => layers.flatMap((each) => each[slot] ?? []);
+  /** What features plug into each server of a config. */
+  servers({ servers }: Pick<Config, "servers">): SlotsOfServers {
+    const all = new Map(servers.map((server) => [server.name, layered(server, this.channels)]));
+    const everyServer = [...all.values()];
+    return {
+      layers: (name) => {
+        const server = all.get(name);
+        const layers = this.#features.flatMap(
+          (feature) => (server && feature.serverLayers?.(server, everyServer)) ?? [],
+        );
+        return (slot) => layers.flatMap((each) => each[slot] ?? []);
+      },
+      outsideCalls: new Map(
+        everyServer.map((server) => [
+          server.name,
+          inSequence(this.#features.map((feature) => feature.outsideCalls?.(server, everyServer))),
+        ]),
+      ),
+    };
   }
 
   /** Of the features that transform the lists of this config; undefined if none does. */
@@ -226,6 +241,14 @@ export class Slots {
   async close(options: CloseOptions): Promise<void> {
     await Promise.all(this.#features.map((feature) => feature.close(options)));
   }
+}
+
+/** What features plug into the servers of one config. */
+export interface SlotsOfServers {
+  /** The layers of a server, by slot. */
+  layers(server: string): (slot: ServerSlot) => readonly Middleware[];
+  /** What they take out of messages of a server that belong to no running call. */
+  readonly outsideCalls: ReadonlyMap<string, MessageRedaction | undefined>;
 }
 
 /** Adds 1 under the labels. */

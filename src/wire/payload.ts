@@ -42,6 +42,11 @@ export class Payload {
     return this.#members;
   }
 
+  /** The same where there is a text already, else undefined. */
+  get knownMembers(): string | Buffer | undefined {
+    return this.#members;
+  }
+
   /** The whole JSON text. Copies a buffer. */
   get text(): string | Buffer {
     const { members } = this;

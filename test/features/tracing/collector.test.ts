@@ -129,8 +129,8 @@ test("a server that moved in a reload has its new address in spans", async () =>
   for (const url of ["http://one.example:81/mcp", "https://two.example/mcp", "https://two.example/mcp"]) {
     const call = fakeCall({ record: callNotes() });
     traced.calls.onStart?.(call);
-    await traced.servedBy({ name: "files", url, features: {}, credentialsOf: undefined })(async () =>
-      textResult("done"),
+    await traced.servedBy({ name: "files", url, features: {}, credentialsOf: undefined, secrets: () => [] })(
+      async () => textResult("done"),
     )(call);
   }
   const spans = await collector.received(3);

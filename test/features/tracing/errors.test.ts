@@ -59,9 +59,13 @@ async function spansOf(server: Handler, attempts = 1): Promise<readonly Collecte
     { logger: SILENT, redact: (text) => text.replaceAll("secret", "***"), version: "1", env: {} },
   );
   if (tracing === undefined) throw new Error("calls are not traced");
-  const served = tracing.servedBy({ name: "files", url: undefined, features: {}, credentialsOf: undefined })(
-    server,
-  );
+  const served = tracing.servedBy({
+    name: "files",
+    url: undefined,
+    features: {},
+    credentialsOf: undefined,
+    secrets: () => [],
+  })(server);
   const again: Handler = async (call) => {
     for (let left = attempts; left > 1; left -= 1) await served(call).catch(() => undefined);
     return served(call);
