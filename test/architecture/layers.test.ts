@@ -95,18 +95,20 @@ const MAY_LOOK_AT: Readonly<Record<string, readonly string[]>> = {
     "upstream/supervision",
     "upstream/leases",
   ],
+  // What the log and features leave out of messages: the secrets of an entry.
+  "gateway/given-secrets.ts": ["config", "outgoing", "telemetry"],
   // What is kept on the disk; it knows no era.
   state: ["core", "wire", "runtime", "config", "state/private-file.ts"],
   "state/private-file.ts": [],
   // The page in the browser; of features it knows the types of rows alone.
   console: ["wire", "features/admin"],
-  gateway: BELOW_GATEWAY,
+  gateway: [...BELOW_GATEWAY, "gateway/given-secrets.ts"],
   // What commands read of a pipeline, and the listener for operators.
   "gateway/views": [...BELOW_GATEWAY, "gateway"],
   // The composition root.
   "gateway/gateway.ts": [...BELOW_GATEWAY, "gateway", "gateway/views"],
   cli: [
-    ...["gateway/gateway.ts", "gateway/views"],
+    ...["gateway/gateway.ts", "gateway/views", "gateway/given-secrets.ts"],
     ...["catalog", "config", "telemetry", "patterns", "runtime", "outgoing", "core", "wire"],
     ...["http/loopback.ts", "sign-in", "sign-in/types.ts", "state", "state/private-file.ts"],
     ...["upstream", "upstream/supervision/channel-kind.ts", "upstream/transport"],
