@@ -71,6 +71,7 @@ export default defineConfig({
           page("Working folders", "/docs/working-folders"),
           page("Tool search", "/docs/search"),
           page("Large results", "/docs/results"),
+          page("Absent servers", "/docs/absent-servers"),
           page("Ranking of tools", "/docs/search-ranking"),
           page("Packages", "/docs/packages"),
           page("Token costs", "/docs/tokens"),

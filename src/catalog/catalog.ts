@@ -42,6 +42,8 @@ export interface CatalogOptions extends Partial<RefreshTimes> {
   /** A resource for which it returns false cannot be followed. Default: every visible resource can. */
   readonly mayFollow?: VisibilityCheck;
   readonly logger?: Logger;
+  /** Takes secrets out of what hosts read of servers' errors. Default: nothing is taken out. */
+  readonly redact?: (text: string) => string;
   /** The catalog of an earlier config: its lists of unchanged upstreams are inherited. It is not closed. */
   readonly before?: Catalog;
   /** Called once per real change of a server's list, whatever the number of list scopes that see it. */

@@ -11,6 +11,7 @@ import type { ListScope } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
 import { ListComparisons, type ListSource, type ListSubscriber } from "./list-comparisons.js";
 import { isSubResource } from "./naming.js";
+import { OwnFollows } from "./own-resources.js";
 import { ResourceOwners, type ResourceOwnersOptions, supportsSubscribe } from "./resource-owners.js";
 import type { CatalogView } from "./view.js";
 
@@ -26,6 +27,7 @@ interface LiveSource {
 
 /** One resource that a subscriber follows. */
 interface FollowedResource {
+  /** "" for the gateway itself. */
   readonly server: string;
   /** The server's own URI. */
   readonly target: string;
@@ -48,11 +50,13 @@ export class ChangeBus implements ChangeFeed {
   /** Subscribers that have followed something at a server of the live catalog, by its name, until they end. */
   readonly #followers = new Map<string, Set<Subscriber>>();
   #live: LiveSource;
+  readonly #own: OwnFollows;
 
   /** @param source of the first catalog, which is live */
   constructor(source: ChangeSource, logger: Logger) {
     this.#logger = logger;
     this.#live = this.#liveFrom(source);
+    this.#own = new OwnFollows((client, uri) => this.#live.source.ownText(client, uri), logger);
   }
 
   #liveFrom(source: ChangeSource): LiveSource {
@@ -71,7 +75,7 @@ export class ChangeBus implements ChangeFeed {
       client,
       onChange,
       knownVersions: [...interest.lists].map((kind) => source.listed(client, kind).version),
-      follows: interest.resources.size === 0 ? NONE : this.#followAll(client, view, interest),
+      follows: interest.resources.size === 0 ? NONE : this.#followAll(client, view, interest, onChange),
     };
     this.#subscribers.add(subscriber);
     for (const follow of subscriber.follows.values()) this.#addFollower(subscriber, follow);
@@ -96,7 +100,7 @@ export class ChangeBus implements ChangeFeed {
   }
 
   #move(subscriber: Subscriber, before: ChangeSource, now: ChangeSource): void {
-    const { client, follows } = subscriber;
+    const { client, follows, onChange } = subscriber;
     const view = now.view(client);
     const lists = subscriber.knownVersions.map(({ kind }) => kind);
     subscriber.knownVersions = lists.map((kind) => now.listed(client, kind).version);
@@ -105,7 +109,7 @@ export class ChangeBus implements ChangeFeed {
     // Followed before the old ones end, so that a server in both configs keeps its subscription. A resource that cannot be
     // followed now must not fail the others.
     for (const uri of uris) {
-      const follow = this.#tryFollow(client, view, uri);
+      const follow = this.#tryFollow(client, view, uri, onChange);
       follows.set(uri, follow);
       this.#addFollower(subscriber, follow);
     }
@@ -127,11 +131,15 @@ export class ChangeBus implements ChangeFeed {
     client: Client,
     view: CatalogView,
     { resources, allowPartial }: ChangeFilter,
+    onChange: Subscriber["onChange"],
   ): Subscriber["follows"] {
     const follows: Subscriber["follows"] = new Map();
     try {
       for (const uri of resources) {
-        follows.set(uri, allowPartial ? this.#tryFollow(client, view, uri) : this.#follow(client, view, uri));
+        const follow = allowPartial
+          ? this.#tryFollow(client, view, uri, onChange)
+          : this.#follow(client, view, uri, onChange);
+        follows.set(uri, follow);
       }
     } catch (error) {
       this.#stopAll(follows.values());
@@ -164,6 +172,11 @@ export class ChangeBus implements ChangeFeed {
   /** A list of a scope has changed in the catalog of `source`. */
   listsChanged(source: ChangeSource): void {
     if (source === this.#live.source) this.#live.comparisons.schedule();
+  }
+
+  /** The state of a server may have changed in the catalog of `source`. */
+  stateChanged(source: ChangeSource): void {
+    if (source === this.#live.source) this.#own.schedule();
   }
 
   /** A server has connected, for the first time or again; it may notify of other resources. */
@@ -226,6 +239,7 @@ export class ChangeBus implements ChangeFeed {
   close(source: ChangeSource): void {
     if (source !== this.#live.source) return;
     this.#live.comparisons.close();
+    this.#own.close();
     for (const subscriber of [...this.#subscribers]) this.#end(subscriber);
   }
 
@@ -254,7 +268,7 @@ export class ChangeBus implements ChangeFeed {
       if (found.isMet) this.#unfollow(subscriber, uri);
       return;
     }
-    const follow = this.#tryFollow(client, view, uri);
+    const follow = this.#tryFollow(client, view, uri, subscriber.onChange);
     if (follow === undefined) return;
     follows.set(uri, follow);
     this.#addFollower(subscriber, follow);
@@ -288,16 +302,28 @@ export class ChangeBus implements ChangeFeed {
   }
 
   /** Undefined if a server has no free connection for the client now; the next change of a list retries. */
-  #tryFollow(client: Client, view: CatalogView, uri: string): FollowedResource | undefined {
+  #tryFollow(
+    client: Client,
+    view: CatalogView,
+    uri: string,
+    onChange: Subscriber["onChange"],
+  ): FollowedResource | undefined {
     try {
-      return this.#follow(client, view, uri);
+      return this.#follow(client, view, uri, onChange);
     } catch (error) {
       this.#logger.info({ error }, "a resource cannot be subscribed to at the moment");
       return undefined;
     }
   }
 
-  #follow(client: Client, view: CatalogView, uri: string): FollowedResource | undefined {
+  #follow(
+    client: Client,
+    view: CatalogView,
+    uri: string,
+    onChange: Subscriber["onChange"],
+  ): FollowedResource | undefined {
+    const stop = this.#own.follow(client, uri, () => this.#guard(() => onChange({ kind: "resource", uri })));
+    if (stop !== undefined) return { server: "", target: uri, stop };
     const owner = this.#live.owners.owner(client, view, uri);
     if (owner === undefined) return undefined;
     const { server, target } = owner;

@@ -25,6 +25,7 @@ export function describeServers(
   self: JsonObject,
   naming: Naming,
   tools?: ToolIntroduction,
+  hasFollowedResources = false,
 ): ServerDescription {
   const [only, second] = servers;
   // Alone and with its own names, a server is presented as if there were no gateway.
@@ -32,10 +33,22 @@ export function describeServers(
   const instructions = instructionsOf(servers, naming, tools);
   return {
     serverInfo: readableInfo(alone?.serverInfo) ?? self,
-    capabilities: capabilitiesOf(servers, ownCapabilities(tools)),
+    capabilities: withFollowedResources(
+      capabilitiesOf(servers, ownCapabilities(tools)),
+      hasFollowedResources,
+    ),
     ...(instructions !== undefined && { instructions }),
   };
 }
+
+/** `isSo`: the gateway has resources of its own that hosts can follow. */
+const withFollowedResources = (capabilities: JsonObject, isSo: boolean): JsonObject =>
+  isSo
+    ? {
+        ...capabilities,
+        resources: { ...objectAt(capabilities, "resources"), listChanged: true, subscribe: true },
+      }
+    : capabilities;
 
 /** Without members that hosts cannot read; undefined if server name or version are missing. */
 function readableInfo(info: JsonObject | undefined): JsonObject | undefined {

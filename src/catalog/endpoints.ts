@@ -1,6 +1,7 @@
 /** The endpoints: the whole gateway, a single server, or a profile. */
 import type { ListKind } from "../core/lists.js";
 import type { EndpointForm, ToolForms } from "../core/tool-forms.js";
+import { canPass } from "../patterns/globs.js";
 import { type Filters, listFilter, type ServerNamespace, withoutPrefix } from "./server-namespace.js";
 
 /** A named subset: some servers, and filters over exposed names. */
@@ -15,7 +16,11 @@ export interface Endpoint {
   /** Its servers, in config order. */
   readonly namespaces: readonly ServerNamespace[];
   /** A profile: a part of the whole, with the names of the whole. */
-  readonly filter?: { passes(kind: ListKind, exposed: string): boolean };
+  readonly filter?: {
+    passes(kind: ListKind, exposed: string): boolean;
+    /** Whether a tool can pass whose exposed name begins so; in doubt true. */
+    canPass(start: string): boolean;
+  };
   /** The form of its tools; undefined: that of the servers. */
   readonly form: EndpointForm | undefined;
 }
@@ -34,7 +39,8 @@ export function endpointsOf(
   }
   for (const [name, profile] of Object.entries(profiles)) {
     const shown = namespaces.filter((space) => profile.servers.includes(space.name));
-    const filter = { passes: listFilter(profile) };
+    const { tools } = profile;
+    const filter = { passes: listFilter(profile), canPass: (start: string) => canPass(tools, start) };
     scopes.set(name, { name, namespaces: shown, filter, form: formAt(name) });
   }
   return scopes;

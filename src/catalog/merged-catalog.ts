@@ -2,7 +2,7 @@
 import { type Freshness, mergedFreshness, type Route } from "../core/call.js";
 import type { Client, Principal } from "../core/client.js";
 import type { ServerDescription } from "../core/gateway-api.js";
-import type { AwaitedTools, ExposedItem } from "../core/list-transform.js";
+import type { AwaitedTools, ExposedItem, IntroducedServer } from "../core/list-transform.js";
 import type { ListKind } from "../core/lists.js";
 import { SILENT } from "../core/logger.js";
 import type { Target } from "../core/methods.js";
@@ -15,8 +15,10 @@ import { ChangeBus, type ChangeSource } from "./change-bus.js";
 import { describeServers } from "./describe-servers.js";
 import { endpointsOf } from "./endpoints.js";
 import { HeldTargets } from "./held-targets.js";
+import { introducedServer } from "./introduced-servers.js";
 import { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import { NameOwners } from "./naming.js";
+import { OwnResources } from "./own-resources.js";
 import { RenamedEntries } from "./renamed-entries.js";
 import { ServerLists } from "./server-lists.js";
 import type { RefreshTimes } from "./server-lists-options.js";
@@ -56,6 +58,7 @@ export class MergedCatalog implements Catalog {
   readonly #waits: CatalogWaits;
   readonly #inheritance: Inheritance;
   readonly #changeSource: ChangeSource;
+  readonly #ownResources: OwnResources;
   readonly #closed = new Stop();
   /** The catalog of the next config. */
   #successor: Catalog | undefined;
@@ -94,12 +97,14 @@ export class MergedCatalog implements Catalog {
     this.#waits = new CatalogWaits({
       ...{ servers, views, times, configured: options.servers, shown: this.#shown },
     });
+    this.#ownResources = new OwnResources(options.lists?.resources ?? [], this);
     this.#changeSource = {
       view: (client) => views.of(client),
       listed: (client, kind) => this.listed(client, kind),
       merge: (client) => views.merge(client),
       servers,
       mayFollow: options.mayFollow,
+      ownText: (client, uri) => this.#ownResources.text(client, uri),
       callWaitMs: times.callWaitMs,
     };
     this.changes = inherited.changes ?? new ChangeBus(this.#changeSource, logger);
@@ -119,12 +124,14 @@ export class MergedCatalog implements Catalog {
         this.#views.expire();
         this.#waits.listsChanged();
         this.changes.listsChanged(this.#changeSource);
+        this.changes.stateChanged(this.#changeSource);
       },
       onListChanged: (kind) => onListChanged?.(name, kind),
       before: before === undefined ? undefined : before.#servers.get(name),
       store: kept?.(name),
       hints: listHints?.(name),
       admission: admission?.(name),
+      onStateChanged: () => this.changes.stateChanged(this.#changeSource),
       onOpened: () => this.changes.serverOpened(this.#changeSource, name),
       onResourceUpdated: (uri, scope) => this.changes.resourceUpdated(this.#changeSource, name, uri, scope),
     });
@@ -153,12 +160,14 @@ export class MergedCatalog implements Catalog {
   listed(client: Client, kind: ListKind): Snapshot {
     const { lists } = this.#options;
     const whole = this.#views.of(client).list(kind);
-    if (kind !== "tools" || lists === undefined) return whole;
+    if (lists === undefined) return whole;
+    if (kind === "resources") return this.#ownResources.listed(client, whole);
+    if (kind !== "tools") return whole;
     const entries = lists.entries(client, whole, this, whole.entries);
     if (entries === whole.entries) return whole;
     let list = this.#transformed.get(entries);
     if (list === undefined) {
-      list = new Snapshot(kind, entries);
+      list = new Snapshot(kind, entries, lists.reach?.(client, whole));
       this.#transformed.set(entries, list);
     }
     return list;
@@ -219,12 +228,25 @@ export class MergedCatalog implements Catalog {
   describe(client: Client): ServerDescription {
     const { lists, self, naming } = this.#options;
     const view = this.#views.of(client);
-    const introduced = this.#shown.of(client).map((space) => this.#introduced(space, client, view));
-    const tools = introduced.map(({ space: { name }, facts, hasListed }) => ({ name, facts, hasListed }));
-    return describeServers(introduced, self, naming, lists?.introduce(client, view.list("tools"), tools));
+    const described = this.#shown.of(client).map((space) => this.#described(space, client, view));
+    const tools = lists?.introduce(client, view.list("tools"), this);
+    return describeServers(described, self, naming, tools, this.#ownResources.areShown(client));
   }
 
-  #introduced(space: ServerNamespace, client: Client, view: CatalogView) {
+  serversFor(client: Client): readonly IntroducedServer[] {
+    const { redact = (text) => text } = this.#options;
+    return this.#shown.named(client).flatMap(({ name }) => {
+      const server = this.#servers.get(name);
+      return server === undefined ? [] : [introducedServer(server, client, redact)];
+    });
+  }
+
+  isTransparent(client: Client): boolean {
+    const [only, second] = this.#shown.of(client);
+    return only?.prefix === "" && second === undefined;
+  }
+
+  #described(space: ServerNamespace, client: Client, view: CatalogView) {
     const server = this.#servers.get(space.name);
     return {
       space,
@@ -234,7 +256,6 @@ export class MergedCatalog implements Catalog {
         if (offered === undefined || offered === 0) return true;
         return view.list(kind).entries.some(({ route }) => route.upstream === space.name);
       },
-      hasListed: server?.unfilteredCount(client, "tools") !== undefined,
     };
   }
 

@@ -12,6 +12,8 @@ export interface ResourceOwnersOptions {
   readonly servers: ReadonlyMap<string, ServerLists>;
   /** A resource for which it returns false cannot be followed: updates would reveal it. */
   readonly mayFollow: VisibilityCheck | undefined;
+  /** The text of a resource of the gateway itself; undefined if it is none. */
+  readonly ownText: (client: Client, uri: string) => string | undefined;
   /** How long (ms) a client waits for the lists of starting servers. */
   readonly callWaitMs: number;
 }
@@ -23,10 +25,11 @@ export interface Owner {
   readonly target: string;
 }
 
-/** `isMet`: the server has connected, and does not support subscriptions. */
+/** `own`: it is one of the gateway itself. `isMet`: the server has connected, and does not support subscriptions. */
 export type ResourceLookup =
   | ({ readonly when: "now" } & Owner)
   | { readonly when: "later" }
+  | { readonly when: "own" }
   | { readonly when: "never"; readonly isMet: boolean };
 
 /** Time limit (ms) for a subscription to wait for a starting server that owns the resource. */
@@ -41,7 +44,8 @@ export class ResourceOwners {
   }
 
   find(client: Client, view: CatalogView, uri: string): ResourceLookup {
-    const { servers, mayFollow } = this.#options;
+    const { servers, mayFollow, ownText } = this.#options;
+    if (ownText(client, uri) !== undefined) return { when: "own" };
     const route = view.find("resources", uri);
     const server = route === undefined ? undefined : servers.get(route.upstream);
     if (route === undefined || server === undefined) return NOT_FOUND;
@@ -64,7 +68,7 @@ export class ResourceOwners {
     const found = new Map<string, FollowTime>();
     for (const uri of uris) {
       const { when } = this.find(client, view, uri);
-      if (when !== "never") found.set(uri, when);
+      if (when !== "never") found.set(uri, when === "own" ? "now" : when);
     }
     return found;
   }
@@ -74,10 +78,11 @@ export class ResourceOwners {
    * may list one.
    */
   async #awaitOwners(client: Client, view: CatalogView, uris: readonly string[]): Promise<void> {
-    const { servers, mayFollow, callWaitMs } = this.#options;
+    const { servers, mayFollow, ownText, callWaitMs } = this.#options;
     const owners = new Set<ServerLists>();
     const listers = new Set<ServerLists>();
     for (const uri of uris) {
+      if (ownText(client, uri) !== undefined) continue;
       const route = view.find("resources", uri);
       if (route === undefined) for (const server of this.#starting(view)) listers.add(server);
       else if (mayFollow?.(client, route) !== false) {

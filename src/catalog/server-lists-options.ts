@@ -35,6 +35,8 @@ export interface ServerListsOptions {
   readonly onViewsChanged: () => void;
   /** Called once per real change of the server's list, whatever the number of list scopes that see it. */
   readonly onListChanged: (kind: ListKind) => void;
+  /** Its state may have changed, as clients see it. */
+  readonly onStateChanged: () => void;
   /** The shared connection is open, and the facts of the server are known. */
   readonly onOpened: () => void;
   readonly onResourceUpdated: (uri: string, listScope: ListScope | undefined) => void;

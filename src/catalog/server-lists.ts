@@ -72,6 +72,7 @@ export class ServerLists {
         this.#lists.makeStale(listener, kind);
         listener.wantsSignIn = needsSignIn(cause);
         if (!listener.wantsSignIn) this.#failures.add(kind, cause, listener === this.#lists.shared);
+        options.onStateChanged();
       },
       // A server that is away is asked when it is back, a connection of one client when that client asks again.
       shouldRetry: (listener) => listener === this.#lists.shared && upstream.state === "ready",
@@ -83,7 +84,10 @@ export class ServerLists {
       listChanged: (kind, audience) => this.#onListChanged(kind, audience),
       resourceUpdated: options.onResourceUpdated,
       unavailable: (cause) => this.#onUnavailable(cause),
-      rested: () => this.#refresh.cancel(this.#lists.shared),
+      rested: () => {
+        this.#refresh.cancel(this.#lists.shared);
+        options.onStateChanged();
+      },
       credentialsChanged: (principal) =>
         inBackground(this.#signInLoads.load(principal), logger, "listing after a sign-in"),
     });
@@ -132,8 +136,11 @@ export class ServerLists {
 
   /** Whether nothing is listed for `client` because it has to sign in. */
   wantsSignIn(client: Client): boolean {
-    if (this.upstream.state === "needs_sign_in") return true;
-    return this.#lists.find(this.upstream.listScope(client))?.wantsSignIn === true;
+    const own = this.#lists.find(this.upstream.listScope(client));
+    if (own?.wantsSignIn === true) return true;
+    // A principal that has signed in has lists over its own connection, which may have ended since.
+    const hasSignedIn = own !== undefined && own !== this.#lists.shared && own.lists.size > 0;
+    return this.upstream.state === "needs_sign_in" && !hasSignedIn;
   }
 
   /** Whether `client` sees the list of its own class; until that is loaded, it sees the one of other clients. */
@@ -283,6 +290,7 @@ export class ServerLists {
     // A waiting client must not wait forever after a failure.
     this.#loaded = this.#loadAll(connection);
     this.#options.onOpened();
+    this.#options.onStateChanged();
   }
 
   async #loadAll(connection: ConnectionLists): Promise<void> {
@@ -306,6 +314,7 @@ export class ServerLists {
     this.#firstStart.end();
     this.#kept.failed();
     this.#lists.makeAllStale();
+    this.#options.onStateChanged();
     // What is known stays in the lists: a call leads the person to the sign-in.
     if (this.upstream.state === "needs_sign_in" || needsSignIn(cause)) {
       this.#kept.closed();

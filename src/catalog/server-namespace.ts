@@ -41,6 +41,8 @@ export interface ServerNamespace {
   shownTool(own: string, item: JsonObject): JsonObject | undefined;
   /** Whether the filters let something through, by the server's own name or URI. */
   passes(kind: ListKind, own: string): boolean;
+  /** Whether something with that own name can be listed once the lists are known; in doubt true. */
+  mayHave(kind: ListKind, own: string): boolean;
   /** False if the filters let every resource through. */
   readonly filtersResources: boolean;
 }
@@ -55,8 +57,18 @@ export function serverNamespace(config: CatalogServer, form?: ServerForm): Serve
     overrides,
     shownTool: shownTools(overrides, form),
     passes: listFilter(config),
+    mayHave: possibleNames(config),
     filtersResources: !letsAllThrough(config.resources),
   };
+}
+
+/** What a filter allows may be listed under another name: of an unlisted name only what it denies is known not to be there. */
+function possibleNames({ tools, prompts, resources }: Filters): ServerNamespace["mayHave"] {
+  const open = ({ allow, deny }: NameFilter): NameFilter => ({
+    allow: allow.length === 0 ? [] : ["*"],
+    deny,
+  });
+  return listFilter({ tools: open(tools), prompts: open(prompts), resources: open(resources) });
 }
 
 /** Whether a filter is none. */

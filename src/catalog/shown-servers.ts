@@ -46,6 +46,28 @@ export class ShownServers {
     return spaces.filter((space) => this.#isShown(client, space, () => views.of(client)));
   }
 
+  /**
+   * Those that the gateway may speak of to `client` itself: of a server whose lists are not known, the filters of a profile must
+   * let some tool through.
+   */
+  named(client: Client): readonly ServerNamespace[] {
+    const { endpoints, naming, servers, views } = this.#settings;
+    const filter = endpoints.get(client.endpoint)?.filter;
+    const spaces = this.of(client);
+    if (filter === undefined) return spaces;
+    const isListed = (server: string): boolean =>
+      LIST_KINDS.some((kind) =>
+        views
+          .of(client)
+          .list(kind)
+          .entries.some(({ route }) => route.upstream === server),
+      );
+    const hasListed = (server: string): boolean => servers.get(server)?.knows(client, "tools") === true;
+    return spaces.filter(({ name, prefix }) =>
+      hasListed(name) ? isListed(name) : filter.canPass(exposedPrefix(prefix, naming)) || isListed(name),
+    );
+  }
+
   /** The same, of which rules do not hide this method, in the order of the config. */
   reachable(client: Client, method: string): readonly string[] {
     const { isVisible } = this.#settings;

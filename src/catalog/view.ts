@@ -13,6 +13,7 @@ import type { AppPageAccess, LearnedUris } from "./learned-routes.js";
 import {
   couldExpandTo,
   exposedName,
+  exposedPrefix,
   exposeUri,
   hashedName,
   isWebAddress,
@@ -190,6 +191,13 @@ export class CatalogView {
     return this.#isVisible === undefined || this.#isVisible(this.#client, route) ? route : undefined;
   }
 
+  /** The name without the prefix of the server, where it has that. */
+  #ownName(space: ServerNamespace, kind: ListKind, name: string): string {
+    if (kind !== "tools" && kind !== "prompts") return space.uris?.reveal(name) ?? name;
+    const prefix = exposedPrefix(space.prefix, this.#context.naming);
+    return name.startsWith(prefix) ? name.slice(prefix.length) : name;
+  }
+
   /** A hidden target is unknown, and the unavailability of its server is not revealed. */
   #couldShow(space: ServerNamespace, kind: ListKind, name: string): boolean {
     const { aggregate = space } = space;
@@ -197,6 +205,9 @@ export class CatalogView {
     const inWhole = isName
       ? exposedName(aggregate.prefix, name, this.#context.naming)
       : exposeUri(aggregate, name);
+    const { filter } = this.endpoint;
+    if (!space.mayHave(kind, this.#ownName(space, kind, name)) || filter?.passes(kind, name) === false)
+      return false;
     const elsewhere = space === aggregate ? {} : { aggregateName: inWhole };
     const route: Route = { upstream: space.name, target: name, exposed: name, ...elsewhere, kind };
     return this.#isVisible === undefined || this.#isVisible(this.#client, route);
@@ -240,9 +251,11 @@ export class Snapshot {
   #version: ListVersion | undefined;
   readonly #pages = new Map<number, Payload>();
 
+  /** @param reach see `ListTransform`: of two lists with the same entries, those with equal texts have equal revisions */
   constructor(
     readonly kind: ListKind,
     readonly entries: readonly ExposedItem[],
+    private readonly reach?: string,
   ) {
     for (const { route } of entries) addRoute(this.#byExposed, route.exposed, route);
   }
@@ -306,6 +319,7 @@ export class Snapshot {
       if (at > 0) yield;
       hash.update(this.#itemsText(at));
     }
+    if (this.reach !== undefined) hash.update(this.reach);
     this.#revision = hash.digest("base64url").slice(0, 12);
   }
 

@@ -1,8 +1,9 @@
-/** What a feature may make of the lists of tools: it shows a part of them, and adds tools of the gateway itself. */
+/** What a feature may make of the lists: it shows a part of the tools, and adds tools and resources of the gateway itself. */
 import type { JsonObject } from "../wire/json.js";
 import type { Call, Middleware, Route } from "./call.js";
 import type { CallRecord } from "./call-record.js";
 import type { Client } from "./client.js";
+import type { ServerCondition } from "./server-condition.js";
 import type { StopSignal } from "./stop.js";
 import type { ServerFacts } from "./upstream.js";
 
@@ -32,6 +33,10 @@ export interface ToolSource {
   toolsOf(client: Client): ToolsOfClient;
   /** What a server has said of itself; undefined before its first connection. */
   facts(server: string): ServerFacts | undefined;
+  /** The servers that neither rules nor the endpoint hide from `client`, in the order of the config. */
+  serversFor(client: Client): readonly IntroducedServer[];
+  /** Whether `client` sees the only server of its endpoint as if there were no gateway. */
+  isTransparent(client: Client): boolean;
 }
 
 /** The same for calls, which may wait for lists. */
@@ -49,6 +54,14 @@ export interface IntroducedServer {
   readonly facts: ServerFacts | undefined;
   /** Whether its tools are known. */
   readonly hasListed: boolean;
+  readonly condition: ServerCondition;
+}
+
+/** A resource of the gateway itself, which hosts list, read and follow like those of servers. */
+export interface OwnResource {
+  readonly entry: ExposedItem;
+  /** Its text as `client` finds it now; never waits. Followers are notified where a changed state of a server changes it. */
+  text(client: Client, source: ToolSource): string;
 }
 
 /** What is said of the tools in the description of the gateway. */
@@ -84,14 +97,17 @@ export interface ListTransform {
     source: ToolSource,
     listed: readonly ExposedItem[],
   ): readonly ExposedItem[];
+  /**
+   * A text that differs where hosts should list again although `listed` is the same: other tools can be called. Default: none.
+   * @param tools all of them
+   */
+  reach?(client: Client, tools: ToolList): string | undefined;
+  /** The resources of the gateway itself, which stand behind those of servers; not shown where the gateway is transparent. */
+  readonly resources?: readonly OwnResource[];
   /** Whether lists at an endpoint depend on the host's `clientInfo`. */
   isPerHost(endpoint: string): boolean;
   /** Undefined where `tools` are introduced as without the transform. */
-  introduce(
-    client: Client,
-    tools: ToolList,
-    servers: readonly IntroducedServer[],
-  ): ToolIntroduction | undefined;
+  introduce(client: Client, tools: ToolList, source: ToolSource): ToolIntroduction | undefined;
   /** The entry of a tool of the gateway itself that `client` may call by this name. */
   ownTool(client: Pick<Client, "endpoint">, name: string): JsonObject | undefined;
   /** Outermost: the rest of the stack sees the call that it gives on. */
@@ -107,12 +123,16 @@ export function composedLists(transforms: readonly ListTransform[]): ListTransfo
   const [first, second] = transforms;
   if (first === undefined || second === undefined) return first;
   const recording = transforms.filter(({ onRecord }) => onRecord !== undefined);
+  const resources = transforms.flatMap((each) => each.resources ?? []);
   return {
     entries: (client, tools, source, listed) =>
       transforms.reduce((before, each) => each.entries(client, tools, source, before), listed),
+    reach: (client, tools) =>
+      transforms.map((each) => each.reach?.(client, tools)).find((text) => text !== undefined),
+    resources,
     isPerHost: (endpoint) => transforms.some((each) => each.isPerHost(endpoint)),
-    introduce: (client, tools, servers) =>
-      mergedIntroduction(transforms.flatMap((each) => each.introduce(client, tools, servers) ?? [])),
+    introduce: (client, tools, source) =>
+      mergedIntroduction(transforms.flatMap((each) => each.introduce(client, tools, source) ?? [])),
     ownTool(client, name) {
       for (const each of transforms) {
         const tool = each.ownTool(client, name);

@@ -1,5 +1,6 @@
 /** The features of this build, in the order in which their layers stand within a slot. */
 import type { Feature } from "../cli/feature.js";
+import { absentServers } from "./absent-servers/feature.js";
 import { admin } from "./admin/feature.js";
 import { audit } from "./audit/feature.js";
 import { authorizationServer } from "./authorization-server/feature.js";
@@ -35,6 +36,7 @@ export const FEATURES: readonly Feature[] = [
   toolSearch,
   toolDefinitions,
   results,
+  absentServers,
   tracing,
   policy,
   vault,

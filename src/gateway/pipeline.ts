@@ -153,7 +153,7 @@ function catalogOf(
   { identity, telemetry, features }: GatewayParts,
   { servers, policy, lists, admissions, before }: CatalogParts,
 ): Catalog {
-  const { logger, metrics } = telemetry;
+  const { logger, metrics, redact } = telemetry;
   return createCatalog({
     upstreams: [...servers.values()].map(({ upstream }) => upstream),
     servers: config.servers,
@@ -164,6 +164,7 @@ function catalogOf(
     forms: features.forms(config),
     self: identity.info,
     logger,
+    redact,
     ...(policy.visible !== undefined && { isVisible: policy.visible }),
     ...(policy.mayShow !== undefined && { mayShow: policy.mayShow }),
     ...(policy.maySubscribe !== undefined && { mayFollow: policy.maySubscribe }),

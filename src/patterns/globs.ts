@@ -20,6 +20,24 @@ export function nameMatcher(filter: NameFilter): NameMatcher {
   return (name) => allow.some((matches) => matches(name)) && !deny.some((matches) => matches(name));
 }
 
+/** What no name ends with, to find globs that match whatever follows. */
+const ANY_END = "\u{10FFFD}\u{10FFFC}";
+
+/** Whether a name that begins with `start` can pass a filter; in doubt true. */
+export function canPass(filter: NameFilter, start: string): boolean {
+  return filter.allow.some((pattern) => canBeginWith(pattern, start)) && !deniesAll(filter, start);
+}
+
+/** Whether a filter lets no name through that begins with `start`. */
+export const deniesAll = ({ allow, deny }: NameFilter, start = ""): boolean =>
+  allow.length === 0 || deny.some((pattern) => glob(pattern)(start + ANY_END));
+
+function canBeginWith(pattern: string, start: string): boolean {
+  const wild = pattern.search(/[*?{]/);
+  const stem = wild === -1 ? pattern : pattern.slice(0, wild);
+  return stem.startsWith(start) || (wild !== -1 && start.startsWith(stem));
+}
+
 /**
  * Compiles one glob. `*` matches any run of characters, `?` exactly one, `{a,b}` either part, which may hold
  * wildcards and braces of its own. Braces without a comma and braces that never close are plain characters.

@@ -52,6 +52,7 @@ export interface RouterOptions {
     | "learnUri"
     | "recordAppPage"
     | "status"
+    | "serversFor"
     | "wantsSignIn"
     | "reachable"
     | "unlistedOwner"
@@ -120,12 +121,17 @@ export function router(options: RouterOptions): Handler {
     if (catalog.wantsSignIn(call.client, server))
       return (await signInError?.(server, call)) ?? signInRequired(server);
     const { state, lastError: why } = catalog.status().find(({ name }) => name === server) ?? {};
+    const condition = catalog.serversFor(call.client).find(({ name }) => name === server)?.condition;
+    const action = condition?.action === undefined ? "" : `. ${condition.action}`;
     // Only the operator can fix the config.
     if (state === "misconfigured" && why !== undefined)
-      return new GatewayError("upstream_unavailable", "gateway", why, { server, retryable: false });
+      return new GatewayError("upstream_unavailable", "gateway", `${why}${action}`, {
+        server,
+        retryable: false,
+      });
     const isOpen = state === "ready" || state === "idle";
     const what = isOpen ? "has not listed for this host yet" : "is not available";
-    const message = `server ${server} ${what}${why === undefined ? "" : `: ${why}`}`;
+    const message = `server ${server} ${what}${why === undefined ? "" : `: ${why}`}${action}`;
     return new GatewayError("upstream_unavailable", "upstream", message, { server, retryable: true });
   }
 

@@ -120,7 +120,7 @@ describe("a call with a target", () => {
     const reply = handle(fakeCall("tools/call", { name: "files__read" }));
     await vi.advanceTimersByTimeAsync(10_000);
     expect(errorOf(await reply)).toMatchObject({
-      message: "server files is not available",
+      message: "server files is not available. Try again in a few seconds.",
       data: { cardea: { code: "upstream_unavailable", server: "files", retryable: true } },
     });
   });
@@ -131,7 +131,9 @@ describe("a call with a target", () => {
     const { handle } = frontOf([files]);
     await settle();
     expect(errorOf(await handle(fakeCall("tools/call", { name: "files__read" })))).toMatchObject({
-      message: "server files is not available: files cannot be started: command not found: x",
+      message: expect.stringMatching(
+        /^server files is not available: files cannot be started: command not found: x\. Try again in a minute:/,
+      ),
       data: { cardea: { code: "upstream_unavailable", server: "files", retryable: true } },
     });
   });

@@ -4,6 +4,7 @@ import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Gateway } from "../../src/gateway/gateway.js";
 import fc from "../support/fast-check.js";
+import { ofServers } from "../support/features.js";
 import { gatewayOf } from "../support/gateway.js";
 import { type Era, Host, type Json, type Wire } from "../support/host/host.mjs";
 import { httpWire, pipeWire } from "../support/host/wires.mjs";
@@ -216,7 +217,7 @@ describe.each(HOSTS.filter((host) => DRAWN.some((drawn) => drawn.host === host))
         });
       }
       const { resources } = resultOf(await send("resources/list", {})) as { resources: readonly Json[] };
-      expect(resources.map(({ size }) => size)).toEqual(SERVERS.map(() => TAGGED[0]));
+      expect(ofServers(resources).map(({ size }) => size)).toEqual(SERVERS.map(() => TAGGED[0]));
       const { prompts } = resultOf(await send("prompts/list", {})) as { prompts: readonly Json[] };
       expect(prompts.map(({ _meta }) => _meta)).toEqual(SERVERS.map(() => ({ "vendor/n": TAGGED })));
     });

@@ -14,6 +14,13 @@ export const hasFeature = (name: string): boolean => FEATURES.some((feature) => 
 /** `test`, skipped in a build without one of the features. */
 export const testOf = (...features: readonly string[]) => test.skipIf(!features.every(hasFeature));
 
+/** The URIs of the gateway's own resources, which stand at the end of lists. */
+export const OWN_RESOURCES: readonly string[] = hasFeature("absent-servers") ? ["cardea://servers"] : [];
+
+/** The resources that are not the gateway's own. */
+export const ofServers = <T extends { readonly uri?: unknown }>(resources: readonly T[]): readonly T[] =>
+  resources.filter(({ uri }) => !OWN_RESOURCES.includes(String(uri)));
+
 /** The sections that they add to a config file. */
 export const SECTIONS = await sectionsOf(FEATURES);
 

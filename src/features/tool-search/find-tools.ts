@@ -3,8 +3,10 @@
 import type { Handler } from "../../core/call.js";
 import { badRequest, cancelledWhileStarting, type GatewayError } from "../../core/errors.js";
 import type { AwaitedTools, ExposedItem, ToolList } from "../../core/list-transform.js";
+import { isAvailable } from "../../core/server-condition.js";
 import { isObject, numberOf, without } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
+import { absentServers } from "./absent-servers.js";
 import { type Detail, foundToolsResult } from "./found-tools.js";
 import { DETAILS, FIND_TOOLS, MAX_FOUND } from "./own-tools.js";
 import type { FoundTools, ToolSearch } from "./tool-search.js";
@@ -30,14 +32,18 @@ export function findTools({ catalog, search, onSearch }: FindToolsOptions): Hand
     const { latest } = catalog;
     const list = latest.toolsOf(client);
     const { tools } = list;
-    if (server !== undefined && !tools.entries.some(({ route }) => route.upstream === server))
-      throw unknownServer(server, tools);
+    const introduced = latest.serversFor(client);
+    const isNamed = ({ name }: { readonly name: string }): boolean => server === undefined || name === server;
+    const candidates = introduced.filter((each) => isNamed(each) && !isAvailable(each.condition));
+    const hasTools = server === undefined || tools.entries.some(({ route }) => route.upstream === server);
+    if (!hasTools && candidates.length === 0) throw unknownServer(server, tools);
     const exact = exactMatch(tools, query, server);
     const found =
       exact !== undefined && isDistinctive(query)
         ? { entries: [exact], total: 1 }
         : withFirst(exact, await search.find(list, { query, server, limit }, latest), limit);
     onSearch(found.total);
+    const unavailable = await absentServers(candidates, query, found.entries);
     const isExact = exact !== undefined && found.total === 1;
     return {
       kind: "result",
@@ -45,6 +51,7 @@ export function findTools({ catalog, search, onSearch }: FindToolsOptions): Hand
         detail,
         isExact,
         isBlank: query === "",
+        unavailable,
         servers: found.total === 0 ? serversOf(tools) : [],
       }),
     };
@@ -66,7 +73,8 @@ function withFirst(first: ExposedItem | undefined, found: FoundTools, limit: num
   return { entries: [first, ...others].slice(0, limit), total: found.total + (wasFound ? 0 : 1) };
 }
 
-const serversOf = (tools: ToolList): readonly string[] => [
+/** The servers that have some of the tools, in list order. */
+export const serversOf = (tools: ToolList): readonly string[] => [
   ...new Set(tools.entries.map(({ route }) => route.upstream)),
 ];
 

@@ -1,6 +1,7 @@
 /** How are found tools written for a model: which of them with their schema, and how much in all? */
 
 import type { ExposedItem } from "../../core/list-transform.js";
+import type { ServerCondition } from "../../core/server-condition.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { Payload } from "../../wire/payload.js";
@@ -19,6 +20,8 @@ export interface FoundToolsOptions {
   readonly isExact: boolean;
   /** The query was empty. */
   readonly isBlank: boolean;
+  /** Servers that cannot be used now, the most relevant first. */
+  readonly unavailable: readonly ServerCondition[];
   /** The servers that have tools, where the search found none; else empty. */
   readonly servers: readonly string[];
 }
@@ -52,7 +55,12 @@ export function foundToolsResult(found: FoundTools, options: FoundToolsOptions):
     return shown;
   });
   const next = hintFor(found, options, cut);
-  const structuredContent = { tools, total: found.total, ...(next !== undefined && { next }) };
+  const { unavailable } = options;
+  const structuredContent = {
+    ...{ tools, total: found.total },
+    ...(unavailable.length > 0 && { unavailable }),
+    ...(next !== undefined && { next }),
+  };
   // The same as text for hosts that read no structured content (2025-11-25: server/tools, "Structured Content").
   return Payload.ofObject({
     content: [{ type: "text", text: writeJson(structuredContent) }],
@@ -81,14 +89,19 @@ const wholeRow = (entry: ExposedItem): JsonObject => {
 
 function hintFor(
   { entries, total }: FoundTools,
-  { isBlank, servers }: FoundToolsOptions,
+  { isBlank, servers, unavailable }: FoundToolsOptions,
   cut: number,
 ): string | undefined {
   if (total === 0) {
-    if (servers.length === 0) return "No server has a tool at the moment.";
+    const absent = unavailable.slice(0, MAX_SERVERS).map(({ server }) => server);
+    const missing =
+      absent.length === 0
+        ? ""
+        : ` What is sought may be a tool of ${absent.join(" or ")}, which cannot be used now; see "unavailable".`;
+    if (servers.length === 0) return `No server has a tool at the moment.${missing}`;
     const named = servers.slice(0, MAX_SERVERS).join(", ");
     const rest = servers.length - MAX_SERVERS;
-    return `No tool matches. Try other words; the servers are ${named}${rest > 0 ? ` and ${rest} more` : ""}.`;
+    return `No tool matches.${missing} Try other words; the servers are ${named}${rest > 0 ? ` and ${rest} more` : ""}.`;
   }
   const hints = [
     ...(cut > 0 ? ["The exact name of a tool as query answers its schema."] : []),

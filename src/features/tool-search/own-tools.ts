@@ -73,6 +73,11 @@ export const SEARCH_TOOLS: Readonly<Record<SearchToolName, JsonObject>> = {
       properties: {
         tools: { type: "array", items: FOUND_TOOL },
         total: { type: "integer", minimum: 0, description: "How many tools match in all." },
+        unavailable: {
+          type: "array",
+          items: { type: "object" },
+          description: "Servers that cannot be used now, and why: their tools may be missing here.",
+        },
         next: { type: "string", description: "How to see the others." },
       },
       required: ["tools", "total"],

@@ -2,7 +2,7 @@
 
 import type { ListTransform } from "../../core/list-transform.js";
 import type { Exposures } from "./exposure.js";
-import { findTools } from "./find-tools.js";
+import { findTools, serversOf } from "./find-tools.js";
 import type { SearchMetrics } from "./metrics.js";
 import { isSearchTool, SEARCH_TOOLS } from "./own-tools.js";
 import { searchTools } from "./search-layer.js";
@@ -25,13 +25,19 @@ export const searchedLists = ({ exposures, search, metrics }: SearchedListsOptio
     return exposure.short(tools);
   },
   isPerHost: (endpoint) => exposures.of(endpoint).isPerHost,
-  introduce(client, tools, servers) {
+  reach: (client, tools) =>
+    exposures.of(client.endpoint).of(client, tools) === "full" ? undefined : serversOf(tools).join(),
+  introduce(client, tools, source) {
     const access = exposures.of(client.endpoint).access(client, tools);
     if (access === "listed") return undefined;
     // The instructions of one server may already be longer than a model should read; a host that defers definitions
     // searches these texts.
     const isInstead = access === "search";
-    return { text: toolOverview(tools, servers, !isInstead), isInstead, hasOwnTools: isInstead };
+    return {
+      text: toolOverview(tools, source.serversFor(client), !isInstead),
+      isInstead,
+      hasOwnTools: isInstead,
+    };
   },
   ownTool: ({ endpoint }, name) =>
     isSearchTool(name) && exposures.of(endpoint).hasSearch ? SEARCH_TOOLS[name] : undefined,

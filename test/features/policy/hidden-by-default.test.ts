@@ -1,7 +1,7 @@
 /** `policy.default: "hide"`: what no rule allows behaves as if no server had it, at hosts of both eras. */
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/wire/json.js";
-import { testOf } from "../../support/features.js";
+import { OWN_RESOURCES, testOf } from "../../support/features.js";
 import { HOSTS, openGateway, type Running, type Server } from "../../support/open-gateway.js";
 
 const tool = (name: string) => ({ name, inputSchema: { type: "object" } });
@@ -93,7 +93,7 @@ describe.each(HOSTS)("for a $era host over $door", (kind) => {
     };
     expect(await names("tools/list", "tools", "name")).toEqual(["open__read"]);
     expect(await names("prompts/list", "prompts", "name")).toEqual(["open__plan"]);
-    expect(await names("resources/list", "resources", "uri")).toEqual(["open+file:///pub"]);
+    expect(await names("resources/list", "resources", "uri")).toEqual(["open+file:///pub", ...OWN_RESOURCES]);
     expect(await host.send(9, "tools/call", { name: "open__read", arguments: {} })).toHaveProperty("result");
     expect(await host.send(10, "ops/run", {})).toHaveProperty("result");
   });

@@ -67,6 +67,8 @@ describe.each(HOSTS)("for a $era host over $door that may not see a server", (ki
     ["tools/call", { name: "away__read", arguments: {} }],
     ["prompts/get", { name: "infra__secret" }],
     ["prompts/get", { name: "secret" }],
+    ["resources/read", { uri: "cardea://servers" }],
+    ["resources/subscribe", { uri: "cardea://servers" }],
     ["resources/read", { uri: "infra+file:///infra" }],
     ["resources/read", { uri: "infra+file:///unlisted" }],
     ["resources/read", { uri: "https://example.com/" }],

@@ -2,6 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { SIGN_IN_KEY } from "../../../src/core/call.js";
 import type { FakeStore } from "../../support/fake-credentials.js";
+import { ofServers } from "../../support/features.js";
 import { type GuardedServer, guardedServer } from "../../support/guarded-server.js";
 import type { Json } from "../../support/host/host.mjs";
 import { refusalOf, textOf } from "../../support/host/host.mjs";
@@ -142,7 +143,7 @@ test.each(ERAS)("lists of a %s host never ask for a sign-in", async (era) => {
   const { enter } = await team({ url: server.url });
   const host = await enter("alice", era, URLS);
   for (const list of ["tools", "prompts", "resources", "resourceTemplates"] as const)
-    expect(await host.list(list)).toEqual([]);
+    expect(ofServers(await host.list(list))).toEqual([]);
   expect(host.introduction().serverInfo).toMatchObject({ name: "cardea" });
 });
 

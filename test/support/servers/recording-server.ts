@@ -19,6 +19,8 @@ export interface Offered {
   readonly resources: readonly string[];
   readonly templates: readonly string[];
   readonly capabilities?: JsonObject;
+  /** Default: a free one. */
+  readonly port?: number;
 }
 
 export interface RecordingServer {
@@ -94,6 +96,6 @@ export async function recordingServer(
     return { jsonrpc: "2.0", id, result: era === "modern" ? { resultType: "complete", ...result } : result };
   }
 
-  const { url, stop } = await serveHttp(answer, { sessions: false });
+  const { url, stop } = await serveHttp(answer, { sessions: false, port: offered.port ?? 0 });
   return { url, close: stop };
 }

@@ -11,6 +11,7 @@ import type { Gateway } from "../../../../src/gateway/gateway.js";
 import { type JsonObject, objectAt, stringAt } from "../../../../src/wire/json.js";
 import { decodeHeaderValue } from "../../../../src/wire/mirrored-headers.js";
 import fc from "../../../support/fast-check.js";
+import { ofServers } from "../../../support/features.js";
 import { gatewayOf } from "../../../support/gateway.js";
 import { TAKES_ALL } from "../../../support/sample.js";
 import {
@@ -245,7 +246,7 @@ test(`the policy evaluates exactly what a server receives, for ${RUNS} requests`
   const known: Known = {
     names: [...new Set([...ownerOf.keys(), ...own, ...prompts])],
     uris: [
-      ...resources.map(({ item }) => String(item.uri)),
+      ...ofServers(resources.map(({ item }) => item)).map(({ uri }) => String(uri)),
       "a+file:///srv/data/y",
       "x+file:///etc/shadow",
       "memo:2",
