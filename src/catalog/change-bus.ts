@@ -40,6 +40,8 @@ interface Subscriber extends ListSubscriber {
   readonly follows: Map<string, FollowedResource | undefined>;
 }
 
+type Follower = Pick<Subscriber, "client" | "onChange">;
+
 /** A subscription that the server has not refused within this time (ms) counts as accepted. */
 const REFUSAL_WAIT_MS = 2_000;
 
@@ -75,7 +77,7 @@ export class ChangeBus implements ChangeFeed {
       client,
       onChange,
       knownVersions: [...interest.lists].map((kind) => source.listed(client, kind).version),
-      follows: interest.resources.size === 0 ? NONE : this.#followAll(client, view, interest, onChange),
+      follows: interest.resources.size === 0 ? NONE : this.#followAll({ client, onChange }, view, interest),
     };
     this.#subscribers.add(subscriber);
     for (const follow of subscriber.follows.values()) this.#addFollower(subscriber, follow);
@@ -100,7 +102,7 @@ export class ChangeBus implements ChangeFeed {
   }
 
   #move(subscriber: Subscriber, before: ChangeSource, now: ChangeSource): void {
-    const { client, follows, onChange } = subscriber;
+    const { client, follows } = subscriber;
     const view = now.view(client);
     const lists = subscriber.knownVersions.map(({ kind }) => kind);
     subscriber.knownVersions = lists.map((kind) => now.listed(client, kind).version);
@@ -109,7 +111,7 @@ export class ChangeBus implements ChangeFeed {
     // Followed before the old ones end, so that a server in both configs keeps its subscription. A resource that cannot be
     // followed now must not fail the others.
     for (const uri of uris) {
-      const follow = this.#tryFollow(client, view, uri, onChange);
+      const follow = this.#tryFollow(subscriber, view, uri);
       follows.set(uri, follow);
       this.#addFollower(subscriber, follow);
     }
@@ -128,18 +130,17 @@ export class ChangeBus implements ChangeFeed {
 
   /** All or nothing: if one subscription throws, the earlier ones are released, because they would have no owner. */
   #followAll(
-    client: Client,
+    follower: Follower,
     view: CatalogView,
     { resources, allowPartial }: ChangeFilter,
-    onChange: Subscriber["onChange"],
   ): Subscriber["follows"] {
     const follows: Subscriber["follows"] = new Map();
     try {
       for (const uri of resources) {
-        const follow = allowPartial
-          ? this.#tryFollow(client, view, uri, onChange)
-          : this.#follow(client, view, uri, onChange);
-        follows.set(uri, follow);
+        follows.set(
+          uri,
+          allowPartial ? this.#tryFollow(follower, view, uri) : this.#follow(follower, view, uri),
+        );
       }
     } catch (error) {
       this.#stopAll(follows.values());
@@ -268,7 +269,7 @@ export class ChangeBus implements ChangeFeed {
       if (found.isMet) this.#unfollow(subscriber, uri);
       return;
     }
-    const follow = this.#tryFollow(client, view, uri, subscriber.onChange);
+    const follow = this.#tryFollow(subscriber, view, uri);
     if (follow === undefined) return;
     follows.set(uri, follow);
     this.#addFollower(subscriber, follow);
@@ -302,26 +303,16 @@ export class ChangeBus implements ChangeFeed {
   }
 
   /** Undefined if a server has no free connection for the client now; the next change of a list retries. */
-  #tryFollow(
-    client: Client,
-    view: CatalogView,
-    uri: string,
-    onChange: Subscriber["onChange"],
-  ): FollowedResource | undefined {
+  #tryFollow(follower: Follower, view: CatalogView, uri: string): FollowedResource | undefined {
     try {
-      return this.#follow(client, view, uri, onChange);
+      return this.#follow(follower, view, uri);
     } catch (error) {
       this.#logger.info({ error }, "a resource cannot be subscribed to at the moment");
       return undefined;
     }
   }
 
-  #follow(
-    client: Client,
-    view: CatalogView,
-    uri: string,
-    onChange: Subscriber["onChange"],
-  ): FollowedResource | undefined {
+  #follow({ client, onChange }: Follower, view: CatalogView, uri: string): FollowedResource | undefined {
     const stop = this.#own.follow(client, uri, () => this.#guard(() => onChange({ kind: "resource", uri })));
     if (stop !== undefined) return { server: "", target: uri, stop };
     const owner = this.#live.owners.owner(client, view, uri);

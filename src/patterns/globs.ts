@@ -24,13 +24,9 @@ export function nameMatcher(filter: NameFilter): NameMatcher {
 const ANY_END = "\u{10FFFD}\u{10FFFC}";
 
 /** Whether a name that begins with `start` can pass a filter; in doubt true. */
-export function canPass(filter: NameFilter, start: string): boolean {
-  return filter.allow.some((pattern) => canBeginWith(pattern, start)) && !deniesAll(filter, start);
-}
-
-/** Whether a filter lets no name through that begins with `start`. */
-export const deniesAll = ({ allow, deny }: NameFilter, start = ""): boolean =>
-  allow.length === 0 || deny.some((pattern) => glob(pattern)(start + ANY_END));
+export const canPass = ({ allow, deny }: NameFilter, start: string): boolean =>
+  allow.some((pattern) => canBeginWith(pattern, start)) &&
+  !deny.some((pattern) => glob(pattern)(start + ANY_END));
 
 function canBeginWith(pattern: string, start: string): boolean {
   const wild = pattern.search(/[*?{]/);

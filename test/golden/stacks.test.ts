@@ -65,7 +65,8 @@ const WRAPPED: Readonly<Record<string, string>> = {
   router: "call",
   call: "call at a server",
   findTools: "find_tools",
-  limits: "limited find_tools",
+  readStates: "cardea://servers",
+  limits: "limited answer of the gateway itself",
   "": "list at one server",
 };
 

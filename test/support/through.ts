@@ -32,6 +32,8 @@ const NOTHING = new Snapshot("tools", []);
 const CATALOG: AwaitedTools = {
   toolsOf: () => ({ tools: NOTHING, whole: NOTHING }),
   facts: () => undefined,
+  serversFor: () => [],
+  isTransparent: () => false,
   prepareLists: () => Promise.reject(new Error("nothing is searched for here")),
   get latest() {
     return CATALOG;

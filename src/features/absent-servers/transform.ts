@@ -6,7 +6,7 @@ import { Payload } from "../../wire/payload.js";
 import { absenceText } from "./absence-text.js";
 
 /** The URI of the resource with the state of each server. */
-export const SERVERS_URI = "cardea://servers";
+const SERVERS_URI = "cardea://servers";
 
 const MIME_TYPE = "application/json";
 
@@ -58,9 +58,8 @@ const readServers =
     };
 
 /** Waits for no server: their states are what is read. */
-const readOwn =
-  (catalog: AwaitedTools): Handler =>
-  async ({ client }) => {
+const readOwn = (catalog: AwaitedTools): Handler =>
+  async function readStates({ client }) {
     const text = SERVERS.text(client, catalog.latest);
     const contents = [{ uri: SERVERS_URI, mimeType: MIME_TYPE, text }];
     return { kind: "result", result: Payload.ofObject({ contents }), freshness: NOT_CACHEABLE };
