@@ -41,7 +41,7 @@ export interface SettingsSection {
   /** The names that no tool of a server has with these settings, as the gateway itself has tools of these names. */
   ownTools(settings: unknown): OwnToolNames | undefined;
   /** What contradicts itself in the valid content `shape`, or the rest of the file. */
-  faultsOf(shape: unknown, file: Pick<FileShape, "keys">): readonly SectionFault[];
+  faultsOf(shape: unknown, file: Pick<FileShape, "keys" | "auth">): readonly SectionFault[];
   /**
    * What is wrong with the settings that takes packages to find out, loaded then; the rest of the file may be wrong too. `all`: those
    * of all sections with such a check. A fault's message is about the key at its path, which it does not name.
@@ -128,7 +128,10 @@ export function sectionOf<Schema extends z.ZodType, Settings>(section: {
     exposeOf: ExposeOf,
   ) => Settings;
   readonly ownTools?: (settings: Settings) => OwnToolNames | undefined;
-  readonly faultsOf?: (shape: z.output<Schema>, file: Pick<FileShape, "keys">) => readonly SectionFault[];
+  readonly faultsOf?: (
+    shape: z.output<Schema>,
+    file: Pick<FileShape, "keys" | "auth">,
+  ) => readonly SectionFault[];
   readonly check?: (
     settings: Settings,
     all: Readonly<Record<string, unknown>>,

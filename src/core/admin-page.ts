@@ -1,5 +1,21 @@
 /** A page of the admin API: its path, what it answers, and how the answers of several workers become one. */
+import type { Principal } from "./client.js";
 import type { StopSignal } from "./stop.js";
+
+/**
+ * What a caller of the admin API may do: read all pages and act, or read them, or neither. Pages and actions that are for all
+ * persons (`isForPersons`) decide by themselves.
+ */
+export type AdminRole = "operator" | "viewer" | "person";
+
+/** Who sends a request of the admin API. */
+export interface AdminCaller {
+  /** A person with the groups of this token; `admin-token` for all who have a token of the listener. */
+  readonly principal: Principal;
+  readonly role: AdminRole;
+  /** Where the request came from; absent where the connection has no address. */
+  readonly address?: string;
+}
 
 /** The answer of one worker. */
 export interface WorkerAnswer<Answer> {
@@ -45,6 +61,8 @@ export interface PageKind<Answer = unknown> {
   merge?(this: void, answers: WorkerAnswers<Answer>, query: URLSearchParams): Answer;
   /** Whether it always waits for starting servers; others do with `wait=true`. */
   readonly waits?: true;
+  /** Whether each signed-in person may read it: the handler decides by the caller what it shows. Default: viewers and operators. */
+  readonly isForPersons?: true;
   /** Whether it is a stream of such answers, which has a handler of its own. */
   readonly isStream?: true;
   /** The paths of the pages behind which it stands. Default: where those of features are. */
@@ -70,10 +88,14 @@ export function inPlaces<Page extends PageKind>(
   return placed;
 }
 
-/** Answers a request; `signal` aborts when the client disconnects. May throw a `BadQuery` or a `GatewayError`. */
+/**
+ * Answers a request; `signal` aborts when the client disconnects. `caller` is undefined for a local process without a token, where
+ * the listener needs none. May throw a `BadQuery` or a `GatewayError`.
+ */
 export type PageHandler<Answer = unknown> = (
   query: URLSearchParams,
   signal: StopSignal,
+  caller?: AdminCaller,
 ) => Answer | Promise<Answer>;
 
 /** A page with its handler: what a listener serves. */

@@ -1,7 +1,7 @@
 /** What an open feature plugs into the gateway. The gateway knows features by this page alone, and none by its name. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JsonObject } from "../wire/json.js";
-import type { AdminPage, OwnServerMembers, PageKind, ServerMembers } from "./admin-page.js";
+import type { AdminCaller, AdminPage, OwnServerMembers, PageKind, ServerMembers } from "./admin-page.js";
 import type { Call, Middleware, Observer, Reply, Route } from "./call.js";
 import type { CallPolicy, MessageRedaction } from "./call-policy.js";
 import type { CallRecord } from "./call-record.js";
@@ -110,6 +110,8 @@ export interface AdminAction {
   readonly isListed?: boolean;
   /** Its name as an event of the operator, such as `sign_out`. Absent: it is none, as of one that only reads. */
   readonly event?: string;
+  /** Whether each signed-in person may do it: `act` decides by the caller. Default: operators. */
+  readonly isForPersons?: true;
 }
 
 /**
@@ -137,7 +139,7 @@ export interface FeatureAdmin {
 /** An action in the process that does it. */
 export interface OwnAdminAction extends AdminAction {
   /** Resolves to an object or a list. @throws GatewayError, with a message for the operator */
-  act(named: (part: string) => string, body: JsonObject): Promise<object>;
+  act(named: (part: string) => string, body: JsonObject, by: AdminCaller): Promise<object>;
 }
 
 /** An action of an operator in a process that does it. */

@@ -122,7 +122,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
   const authentication = new LiveAuthentication(config.auth, parts, status, tokenIssuer, addressOf);
   const { listen } = config;
   const operators = features.operatorListener({
-    ...{ listen, parts, liveConfig, edges, status, overload },
+    ...{ listen, parts, liveConfig, edges, status, overload, authentication },
     ownerToken: options.ownerToken,
   });
   const http = createHostListener({

@@ -1,11 +1,8 @@
 /** Operator actions over the admin listener. */
-import type { HttpBindings } from "@hono/node-server";
-import type { Context, Hono } from "hono";
-import { BadQuery } from "../../core/admin-page.js";
+import { type AdminCaller, BadQuery } from "../../core/admin-page.js";
 import type { OperatorAction } from "../../core/feature.js";
-import type { ClientAddress } from "../../http/client-address.js";
-import { isObject, type JsonObject, stringAt } from "../../wire/json.js";
 import { bodyObject } from "./body-text.js";
+import { type AdminApp, type AdminContext, adminToken } from "./caller.js";
 
 /** The actions of the gateway itself, by their names in logs. None of them can create or change a server. */
 const ACTIONS = {
@@ -34,27 +31,13 @@ export type ActionName = keyof typeof ACTIONS;
 /** Undefined on success, otherwise the reason as a sentence. */
 export type ActionOutcome = string | undefined;
 
-/** Who acts. */
-export interface Operator {
-  /** The id in the audit log. */
-  readonly principal: string;
-  /** Where the request came from; absent where the connection has no address. */
-  readonly address?: string;
-}
-
-/** The principal of all who have a token of the listener. */
-const ADMIN_TOKEN = "admin-token";
-
 /** Executes operator actions. */
 export interface AdminActions {
   /** Those of the gateway itself, then those of features. */
   readonly kinds: readonly OperatorAction[];
   /** `worker`: the number of the process; default: all. Never rejects for an unknown target. */
-  act(action: OperatorAction, target: string, by: Operator, worker?: number): Promise<ActionOutcome>;
+  act(action: OperatorAction, target: string, by: AdminCaller, worker?: number): Promise<ActionOutcome>;
 }
-
-type App = Hono<{ Bindings: HttpBindings }>;
-type Request = Context<{ Bindings: HttpBindings }>;
 
 /** Whether a POST to a path is one of these actions. */
 export function isActionPath({ kinds }: AdminActions): (path: string) => boolean {
@@ -63,37 +46,25 @@ export function isActionPath({ kinds }: AdminActions): (path: string) => boolean
   return (path) => pattern.test(path);
 }
 
-/** How requests for actions are checked. */
-interface ActionRequests {
-  /** The response to an unauthorized request; undefined for an authorized one. */
-  readonly refused: (c: Request) => Response | undefined;
-  /** Where a request comes from. */
-  readonly addressOf: ClientAddress;
-  /** Whether only a process of this gateway can connect, which says in the body for whom it acts. */
-  readonly isInternal: boolean;
-}
-
-/** Adds the routes: `{ "done": true }`, or 409 with `error`. */
+/**
+ * Adds the routes: `{ "done": true }`, or 409 with `error`.
+ *
+ * @param refused the response to an unauthorized request; undefined for an authorized one
+ */
 export function addActionRoutes(
-  app: App,
+  app: AdminApp,
   actions: AdminActions,
-  { refused, addressOf, isInternal }: ActionRequests,
+  refused: (c: AdminContext) => Response | undefined,
 ): void {
   for (const action of actions.kinds) {
     app.post(`/api/v1/${action.path}`, async (c) => {
       const refusal = refused(c);
       if (refusal !== undefined) return refusal;
-      const { worker, by } = await bodyObject(c.req.raw);
+      const { worker } = await bodyObject(c.req.raw);
       if (worker !== undefined && typeof worker !== "number") throw new BadQuery('"worker" is a number');
-      const operator = operatorOf(isInternal && isObject(by) ? by : {}, addressOf(c.env.incoming));
-      const error = await actions.act(action, c.req.param("target") ?? "", operator, worker);
+      const by = c.get("caller") ?? adminToken(undefined);
+      const error = await actions.act(action, c.req.param("target") ?? "", by, worker);
       return error === undefined ? c.json({ done: true }) : c.json({ error }, 409);
     });
   }
-}
-
-/** Who acts by a request. */
-export function operatorOf(by: JsonObject, from: string | undefined): Operator {
-  const address = stringAt(by, "address") ?? from;
-  return { principal: stringAt(by, "principal") ?? ADMIN_TOKEN, ...(address !== undefined && { address }) };
 }

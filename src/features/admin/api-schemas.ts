@@ -220,6 +220,12 @@ export const consoleLink = z.object({ code: text, expiresIn: count });
 /** The body of `POST /api/v1/console/unlock`, and its response. */
 export const consoleCode = z.object({ code: text });
 export const pageToken = z.object({ token: text });
+/** `me`: who asks, and where the console signs a person in. */
+export const me = z.object({
+  principal: text.optional(),
+  role: z.enum(["operator", "viewer", "person"]).optional(),
+  signIn: z.object({ issuer: text, resource: text }).optional(),
+});
 /** The result of a tool call. */
 export const reply = anything;
 

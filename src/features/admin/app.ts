@@ -3,21 +3,25 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono } from "hono";
-import { type AdminPage, BadQuery, NOTHING_ADDED } from "../../core/admin-page.js";
+import { type AdminCaller, type AdminPage, BadQuery, NOTHING_ADDED } from "../../core/admin-page.js";
 import { ERRORS, GatewayError } from "../../core/errors.js";
 import { shortText } from "../../core/short-text.js";
+import { HttpRefusal } from "../../downstream/http-errors.js";
 import { checkOperatorRequestHead, rebindingProtection } from "../../http/check-request-head.js";
 import { peerOf } from "../../http/client-address.js";
+import { isLoopback } from "../../http/loopback.js";
 import { negotiatedMetrics } from "../../telemetry/open-metrics.js";
 import { writeJson } from "../../wire/json-text.js";
-import { AdminAccess, type AdminContext } from "./access.js";
-import { addActionRoutes, isActionPath, operatorOf } from "./actions.js";
+import { AdminAccess } from "./access.js";
+import { addActionRoutes, isActionPath } from "./actions.js";
 import { bodyText } from "./body-text.js";
 import { CallStreams } from "./call-stream.js";
+import { type AdminApp, type AdminContext, isAtLeast, operatorOf } from "./caller.js";
 import { consoleFiles } from "./console-files.js";
 import { ConsoleLinks } from "./console-links.js";
 import { addConsoleRoutes, LINK_PATH, UNLOCK_PATH } from "./console-routes.js";
-import { actionsOf, addFeatureRoutes, isFeaturePath } from "./feature-actions.js";
+import { actionsOf, addFeatureRoutes, isFeaturePath, neededFor } from "./feature-actions.js";
+import { addPersonRoutes, ME_PATH } from "./person-routes.js";
 import type { AdminListenerOptions } from "./server.js";
 
 /** The route that calls tools. */
@@ -53,22 +57,27 @@ export function adminRequests(
 export function adminApp(settings: AdminListenerOptions, pages: readonly AdminPage[]): AdminApp {
   // Processes of this gateway connect to a socket, and show no console.
   const links = settings.socket === undefined ? new ConsoleLinks() : undefined;
-  const access = new AdminAccess({ ...settings, isPage: links && ((sent) => links.isPage(sent)) });
+  const isInternal = settings.socket !== undefined;
+  const access = new AdminAccess({
+    ...settings,
+    isInternal,
+    isPage: links && ((sent) => links.isPage(sent)),
+  });
   const { addressOf = peerOf } = settings;
   const files = consoleFiles();
-  const app: AdminApp = new Hono<{ Bindings: HttpBindings }>({ strict: false });
+  const app: AdminApp = new Hono({ strict: false });
   addChecks(app, settings, access, files);
-  addProbes(app, settings);
+  addProbes(app, settings, access);
   addCalls(app, settings, access);
   addFeatureRoutes(
     app,
     settings.featureActions ?? [],
     access.refusedAction,
-    (c, { action, named, outcome }) => {
+    (caller, { action, named, outcome }) => {
       if (action.event === undefined) return;
       const [server, id] = [named("server"), named("id")];
       const target = id === "" ? server : id;
-      const by = operatorOf({}, addressOf(c.env.incoming));
+      const by = operatorOf(caller);
       settings.logger.info(
         { action: action.event, server, target: shortText(target, 200), outcome, ...by },
         "an operator acted",
@@ -77,13 +86,10 @@ export function adminApp(settings: AdminListenerOptions, pages: readonly AdminPa
     },
   );
   if (settings.actions !== undefined)
-    addActionRoutes(app, settings.actions, {
-      refused: (c) => access.refusedAction(c, "an action"),
-      addressOf,
-      isInternal: settings.socket !== undefined,
-    });
+    addActionRoutes(app, settings.actions, (c) => access.refusedAction(c, "an action"));
+  addPersonRoutes(app, access, settings);
   if (links !== undefined) addConsoleRoutes(app, links, access, addressOf);
-  addPages(app, settings, pages);
+  addPages(app, settings, pages, access);
   for (const [path, file] of files) {
     app.get(path, (c) => c.body(file.text, 200, { "content-type": file.type, "cache-control": file.cache }));
   }
@@ -91,8 +97,6 @@ export function adminApp(settings: AdminListenerOptions, pages: readonly AdminPa
   addErrors(app, settings);
   return app;
 }
-
-type AdminApp = Hono<{ Bindings: HttpBindings }>;
 
 /** Headers, the Host header, the token and the method, before any route. */
 function addChecks(
@@ -102,7 +106,9 @@ function addChecks(
   files: ReturnType<typeof consoleFiles>,
 ): void {
   // Served without the token: probes have none, and the console prompts for it.
-  const open = new Set(["/healthz", "/readyz", UNLOCK_PATH, ...files.keys()]);
+  const open = new Set(["/healthz", "/readyz", ME_PATH, UNLOCK_PATH, ...files.keys()]);
+  // Persons have other rights than scrapers: who needs a token for metrics is not changed by `access`.
+  if (settings.token === undefined && isLoopback(settings.host)) open.add("/metrics");
   const consolePaths = new Set(settings.socket === undefined ? [LINK_PATH, UNLOCK_PATH] : []);
   const hostCheck = rebindingProtection({
     bind: settings.host,
@@ -114,7 +120,7 @@ function addChecks(
   app.use(async (c, next) => {
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) c.header(name, value);
     checkOperatorRequestHead(c.env.incoming as IncomingMessage, hostCheck);
-    const refused = open.has(c.req.path) ? undefined : access.refusedPage(c);
+    const refused = open.has(c.req.path) ? undefined : await access.identify(c);
     if (refused !== undefined) return refused;
     const { path, method } = c.req;
     const isCall = path === CALLS_PATH && settings.call !== undefined;
@@ -128,13 +134,15 @@ function addChecks(
   });
 }
 
-function addProbes(app: AdminApp, settings: AdminListenerOptions): void {
+function addProbes(app: AdminApp, settings: AdminListenerOptions, access: AdminAccess): void {
   app.get("/healthz", (c) => c.json({ status: "ok" }));
   app.get("/readyz", async (c) => {
     const readiness = await settings.readiness();
     return c.json(readiness, readiness.ready ? 200 : 503);
   });
   app.get("/metrics", async (c) => {
+    const refused = access.refusedPage(c);
+    if (refused !== undefined) return refused;
     const all = await settings.metrics.text();
     const { text, contentType } = negotiatedMetrics(all, c.req.header("accept"));
     return c.body(text, 200, { "content-type": contentType, vary: "Accept" });
@@ -146,7 +154,7 @@ function addCalls(app: AdminApp, { call, mcp }: AdminListenerOptions, access: Ad
   app.post(CALLS_PATH, async (c) => {
     const refused = access.refusedAction(c, "a call");
     if (refused !== undefined) return refused;
-    const reply = (await call?.(await bodyText(c.req.raw), disconnection(c.env))) ?? "null";
+    const reply = (await call?.(await bodyText(c.req.raw), disconnection(c.env), c.get("caller"))) ?? "null";
     return c.body(reply, 200, { "content-type": "application/json" });
   });
   if (mcp === undefined) return;
@@ -155,48 +163,62 @@ function addCalls(app: AdminApp, { call, mcp }: AdminListenerOptions, access: Ad
     if (refused !== undefined) return refused;
     const { incoming, outgoing } = c.env;
     for (const [name, value] of Object.entries(SECURITY_HEADERS)) outgoing.setHeader(name, value);
-    await mcp(incoming as IncomingMessage, outgoing as ServerResponse);
+    await mcp(incoming as IncomingMessage, outgoing as ServerResponse, c.get("caller"));
     return RESPONSE_ALREADY_SENT;
   });
 }
 
-function addPages(app: AdminApp, settings: AdminListenerOptions, pages: readonly AdminPage[]): void {
+function addPages(
+  app: AdminApp,
+  settings: AdminListenerOptions,
+  pages: readonly AdminPage[],
+  access: AdminAccess,
+): void {
   const { redact = (text) => text, callFeed } = settings;
   // Pages quote servers, whose texts may contain secrets.
   const withoutSecrets = (value: unknown): unknown => (typeof value === "string" ? redact(value) : value);
-  app.get("/api/v1", (c) => c.json(contents(settings, pages)));
+  app.get("/api/v1", (c) => c.json(contents(settings, pages, c.get("caller"))));
   if (callFeed !== undefined) {
     const streams = new CallStreams(callFeed, (row) => writeJson(row, undefined, withoutSecrets));
     app.get(`${CALLS_PATH}/stream`, (c) => {
+      const refused = access.refusedPage(c);
+      if (refused !== undefined) return refused;
       if (streams.isFull) return c.json({ error: "too many streams of calls are open" }, 503);
       streams.serve(new URL(c.req.url).searchParams, c.env.outgoing as ServerResponse, SECURITY_HEADERS);
       return RESPONSE_ALREADY_SENT;
     });
   }
   app.get("/api/v1/openapi.json", async (c) => {
+    const refused = access.refusedPage(c);
+    if (refused !== undefined) return refused;
     // The schema library is loaded with the first request for it.
     const { openApiDocument } = await import("./openapi.js");
     const { version = "0", featureActions = [], added = NOTHING_ADDED, actions } = settings;
     const ofFeatures = actionsOf(featureActions);
     return c.json(openApiDocument({ version, pages, ofFeatures, added, operatorActions: actions?.kinds }));
   });
-  const show = async (c: AdminContext, handler: AdminPage["handler"]) => {
-    const shown = (await handler(new URL(c.req.url).searchParams, disconnection(c.env))) ?? null;
+  const show = async (c: AdminContext, { handler, isForPersons }: AdminPage) => {
+    const refused = access.refusedPage(c, isForPersons === true ? "person" : "viewer");
+    if (refused !== undefined) return refused;
+    const query = new URL(c.req.url).searchParams;
+    const shown = (await handler(query, disconnection(c.env), c.get("caller"))) ?? null;
     return c.body(writeJson(shown, undefined, withoutSecrets), 200, { "content-type": "application/json" });
   };
-  const handlers = new Map(pages.map(({ path, handler }) => [path, handler]));
-  for (const [path, handler] of handlers) {
-    if (path.includes("/")) app.get(`/api/v1/${path}`, (c) => show(c, handler));
+  const byPath = new Map(pages.map((page) => [page.path, page]));
+  for (const [path, page] of byPath) {
+    if (path.includes("/")) app.get(`/api/v1/${path}`, (c) => show(c, page));
   }
   app.get("/api/v1/:page", (c) => {
-    const handler = handlers.get(c.req.param("page"));
-    return handler === undefined ? c.notFound() : show(c, handler);
+    const page = byPath.get(c.req.param("page"));
+    return page === undefined ? c.notFound() : show(c, page);
   });
 }
 
 function addErrors(app: AdminApp, { logger, redact = (text) => text }: AdminListenerOptions): void {
   app.onError((error, c) => {
     // Errors quote servers, as pages do.
+    if (error instanceof HttpRefusal)
+      return c.json({ error: error.message }, error.status as 401 | 403 | 503, error.headers);
     if (error instanceof BadQuery) return c.json({ error: redact(error.message) }, 400);
     if (error instanceof GatewayError) {
       const { http } = ERRORS[error.code];
@@ -208,19 +230,29 @@ function addErrors(app: AdminApp, { logger, redact = (text) => text }: AdminList
   });
 }
 
-/** The paths below `/api/v1`; the console shows the views that they support. */
+/** The paths below `/api/v1` that the caller may use; the console shows the views and the actions that they support. */
 function contents(
   { callFeed, call, mcp, featureActions = [], actions }: AdminListenerOptions,
   pages: readonly AdminPage[],
+  caller: AdminCaller | undefined,
 ): object {
-  const names = [...pages.map(({ path }) => path), ...(callFeed === undefined ? [] : ["calls/stream"])];
+  const [reads, acts] = (["viewer", "operator"] as const).map(
+    (role) => caller === undefined || isAtLeast(caller.role, role),
+  );
+  const names = [
+    ...pages.flatMap(({ path, isForPersons }) => (reads || isForPersons === true ? [path] : [])),
+    ...(callFeed === undefined || !reads ? [] : ["calls/stream"]),
+  ];
+  const ofFeatures = actionsOf(featureActions).filter(
+    (action) => action.isListed === true && (acts || neededFor(action) === "person"),
+  );
   return {
     pages: names.map((name) => `/api/v1/${name}`),
     actions: [
-      ...(call === undefined ? [] : [CALLS_PATH]),
-      ...(mcp === undefined ? [] : [MCP_PATH]),
-      ...actionsOf(featureActions).flatMap(({ path, isListed }) => (isListed ? [`/api/v1/${path}`] : [])),
-      ...(actions?.kinds ?? []).map(({ path }) => `/api/v1/${path}`),
+      ...(call === undefined || !acts ? [] : [CALLS_PATH]),
+      ...(mcp === undefined || !acts ? [] : [MCP_PATH]),
+      ...ofFeatures.map(({ path }) => `/api/v1/${path}`),
+      ...(acts ? (actions?.kinds ?? []) : []).map(({ path }) => `/api/v1/${path}`),
     ],
   };
 }

@@ -1,10 +1,19 @@
 /** Calls a tool for a command. */
 import { BadQuery } from "../../core/admin-page.js";
+import type { Principal } from "../../core/client.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { Pipeline } from "../../gateway/pipeline.js";
 import { cliCall } from "../../gateway/views/cli-calls.js";
 import { isObject, stringAt } from "../../wire/json.js";
 import { parseJson, writeJson } from "../../wire/json-text.js";
+
+/** Who asks for which call. */
+interface CallRequest {
+  readonly body: string;
+  readonly signal: StopSignal;
+  /** A person; undefined for a host of this machine. */
+  readonly principal: Principal | undefined;
+}
 
 /**
  * `POST /api/v1/calls` with `{ name, arguments }`: the reply as JSON, with the server's original numbers.
@@ -14,8 +23,7 @@ import { parseJson, writeJson } from "../../wire/json-text.js";
 export async function answerCallRequest(
   pipeline: () => Pipeline,
   id: number,
-  body: string,
-  signal: StopSignal,
+  { body, signal, principal }: CallRequest,
 ): Promise<string> {
   let asked: unknown;
   try {
@@ -26,7 +34,7 @@ export async function answerCallRequest(
   const name = isObject(asked) ? stringAt(asked, "name") : undefined;
   const args = isObject(asked) ? (asked.arguments ?? {}) : undefined;
   if (name === undefined || !isObject(args)) throw new BadQuery("the body must be { name, arguments }");
-  const reply = await cliCall(pipeline, id, { name, args, signal });
+  const reply = await cliCall(pipeline, id, { name, args, signal, principal });
   switch (reply.kind) {
     case "result":
       return writeJson({ kind: reply.kind, result: reply.result.object });

@@ -1,10 +1,9 @@
 /** The routes by which a link unlocks the console: one makes a link, for a command; the other one is for the page that it opens. */
 
-import type { HttpBindings } from "@hono/node-server";
-import type { Hono } from "hono";
 import { type ClientAddress, networkOf } from "../../http/client-address.js";
 import type { AdminAccess } from "./access.js";
 import { bodyObject } from "./body-text.js";
+import type { AdminApp } from "./caller.js";
 import { type ConsoleLinks, LINK_SECONDS } from "./console-links.js";
 
 /** Answers with the code of a new link. */
@@ -20,7 +19,7 @@ const SPENT =
 
 /** Adds both. */
 export function addConsoleRoutes(
-  app: Hono<{ Bindings: HttpBindings }>,
+  app: AdminApp,
   links: ConsoleLinks,
   access: AdminAccess,
   addressOf: ClientAddress,

@@ -1,14 +1,18 @@
 /** The actions of features over the admin listener. */
 import type { IncomingMessage, ServerResponse } from "node:http";
-import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
-import type { Context, Hono } from "hono";
+import type { AdminCaller, AdminRole } from "../../core/admin-page.js";
 import { GatewayError } from "../../core/errors.js";
 import type { AdminAction, OwnAdminAction } from "../../core/feature.js";
 import { bodyObject } from "./body-text.js";
+import { type AdminApp, type AdminContext, adminToken } from "./caller.js";
 
 /** Responds to an authorized request on behalf of this process. Resolves when the response is sent. */
-type PassOn = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+export type PassOn = (
+  request: IncomingMessage,
+  response: ServerResponse,
+  caller: AdminCaller | undefined,
+) => Promise<void>;
 
 /** Actions of this process, or those that another process does. */
 export type FeatureActions =
@@ -23,10 +27,11 @@ interface TriedAction {
   readonly outcome: string;
 }
 
-type ActedOn = (c: Request, tried: TriedAction) => void;
+type ActedOn = (by: AdminCaller, tried: TriedAction) => void;
 
-type App = Hono<{ Bindings: HttpBindings }>;
-type Request = Context<{ Bindings: HttpBindings }>;
+/** What an action needs of its caller. */
+export const neededFor = ({ isForPersons }: Pick<AdminAction, "isForPersons">): AdminRole =>
+  isForPersons === true ? "person" : "operator";
 
 const isOwn = (actions: FeatureActions): actions is readonly OwnAdminAction[] => Array.isArray(actions);
 
@@ -49,33 +54,34 @@ export function isFeaturePath(actions: FeatureActions): (path: string) => boolea
  * @param acted called with each action that is an event, and its outcome
  */
 export function addFeatureRoutes(
-  app: App,
+  app: AdminApp,
   actions: FeatureActions,
-  refused: (c: Request, noun: string) => Response | undefined,
+  refused: (c: AdminContext, noun: string, needed: AdminRole) => Response | undefined,
   acted: ActedOn,
 ): void {
   if (isOwn(actions)) for (const action of actions) add(action, (c) => done(c, action, acted));
   else for (const action of actions.actions) add(action, (c) => passed(c, actions.passOn));
 
-  function add({ path, noun }: AdminAction, serve: (c: Request) => Promise<Response>): void {
-    app.post(`/api/v1/${path}`, async (c) => refused(c, noun) ?? serve(c));
+  function add(action: AdminAction, serve: (c: AdminContext) => Promise<Response>): void {
+    app.post(`/api/v1/${action.path}`, async (c) => refused(c, action.noun, neededFor(action)) ?? serve(c));
   }
 }
 
-async function done(c: Request, action: OwnAdminAction, acted: ActedOn): Promise<Response> {
+async function done(c: AdminContext, action: OwnAdminAction, acted: ActedOn): Promise<Response> {
   const body = await bodyObject(c.req.raw);
   const named = (part: string): string => c.req.param(part) ?? "";
+  const by = c.get("caller") ?? adminToken(undefined);
   try {
-    const answer = await action.act(named, body);
-    acted(c, { action, named, outcome: "done" });
+    const answer = await action.act(named, body, by);
+    acted(by, { action, named, outcome: "done" });
     return c.json(answer);
   } catch (error) {
-    acted(c, { action, named, outcome: error instanceof GatewayError ? error.code : "failed" });
+    acted(by, { action, named, outcome: error instanceof GatewayError ? error.code : "failed" });
     throw error;
   }
 }
 
-async function passed(c: Request, passOn: PassOn): Promise<Response> {
-  await passOn(c.env.incoming as IncomingMessage, c.env.outgoing as ServerResponse);
+async function passed(c: AdminContext, passOn: PassOn): Promise<Response> {
+  await passOn(c.env.incoming as IncomingMessage, c.env.outgoing as ServerResponse, c.get("caller"));
   return RESPONSE_ALREADY_SENT;
 }

@@ -1,19 +1,15 @@
 /** Executes operator actions, logs each, and tells the features. */
 
 import type { Config, ConfiguredServer } from "../../config/config.js";
+import type { AdminCaller } from "../../core/admin-page.js";
 import type { OperatorAction, OwnOperatorAction } from "../../core/feature.js";
 import type { EmitEvent } from "../../core/gateway-events.js";
 import { shortText } from "../../core/short-text.js";
 import type { LegacyEdge } from "../../downstream/legacy/edge.js";
 import { type LiveConfig, OPERATOR_CLIENT } from "../../gateway/live-config.js";
 import type { Telemetry } from "../../gateway/parts.js";
-import {
-  type ActionName,
-  type ActionOutcome,
-  type AdminActions,
-  OPERATOR_ACTIONS,
-  type Operator,
-} from "./actions.js";
+import { type ActionName, type ActionOutcome, type AdminActions, OPERATOR_ACTIONS } from "./actions.js";
+import { operatorOf } from "./caller.js";
 
 interface LiveActionsOptions {
   readonly liveConfig: LiveConfig;
@@ -69,8 +65,9 @@ export class LiveActions implements AdminActions {
     this.#disabled = new Map();
   }
 
-  async act({ name: action }: OperatorAction, target: string, by: Operator): Promise<ActionOutcome> {
+  async act({ name: action }: OperatorAction, target: string, caller: AdminCaller): Promise<ActionOutcome> {
     const { telemetry, emit } = this.#options;
+    const by = operatorOf(caller);
     const error = await this.#acts.get(action)?.(target);
     const outcome = error ?? "done";
     telemetry.logger.info({ action, target: shortText(target, 200), outcome, ...by }, "an operator acted");

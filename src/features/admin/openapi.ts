@@ -31,6 +31,7 @@ const probes = (): readonly ApiRoute[] => {
     get("/healthz", "Whether the process is alive", z.object({ status: z.literal("ok") })),
     get("/readyz", "Whether calls can be served; 503 if not", schemas.readiness),
     get("/api/v1", "The list of pages", schemas.pages),
+    get("/api/v1/me", "Who asks, and where persons sign in", schemas.me),
     get("/api/v1/openapi.json", "This document", z.looseObject({ openapi: z.string() })),
   ];
 };

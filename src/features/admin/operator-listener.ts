@@ -1,6 +1,6 @@
 /** The listener for operators, with what it shows and does of this process: pages, actions, calls, the console's MCP endpoint. */
 
-import { inPlaces } from "../../core/admin-page.js";
+import { type AdminCaller, inPlaces } from "../../core/admin-page.js";
 import type { OperatorListener } from "../../core/feature.js";
 import { BodyBudget } from "../../downstream/read-body.js";
 import type { OperatedGateway } from "../../gateway/operated-gateway.js";
@@ -10,14 +10,16 @@ import { typesOf } from "../../upstream/supervision/channel-kind.js";
 import { answerCallRequest } from "./call-request.js";
 import { readCallQuery, shownCall } from "./call-rows.js";
 import type { CallFeed } from "./call-stream.js";
+import { personOf } from "./caller.js";
 import { LiveActions } from "./live-actions.js";
 import { operatorEndpoint } from "./operator-endpoint.js";
+import { personsOf } from "./persons.js";
 import type { AdminListen } from "./section.js";
 import { createAdminListener } from "./server.js";
 
 /** The listener, unbound. One of several processes binds it to a socket that only the one that has started it reads. */
 export function createOperatorListener(admin: AdminListen, options: OperatedGateway): OperatorListener {
-  const { parts, liveConfig, edges, status, ownerToken } = options;
+  const { parts, liveConfig, edges, status, ownerToken, authentication } = options;
   const { http } = options.listen;
   const { pressure, onShed, bodyBudgetBytes } = options.overload;
   const { telemetry, features, callIds } = parts;
@@ -31,6 +33,7 @@ export function createOperatorListener(admin: AdminListen, options: OperatedGate
   const bodyBudget = new BodyBudget({ pressure, onShed, limit: bodyBudgetBytes });
   const listener = createAdminListener({
     ...(member === undefined ? admin : { host: "localhost", port: 0, socket: member.adminSocket }),
+    persons: personsOf(authentication, () => pipeline().config.auth?.signIn !== undefined),
     allowedHosts: http.allowedHosts,
     addressOf: clientAddress(http.trustedProxies),
     ...{ logger, redact, metrics, version: info.version },
@@ -54,7 +57,8 @@ export function createOperatorListener(admin: AdminListen, options: OperatedGate
     mcp: operatorEndpoint({ gateway: edges.gateway, modern: edges.modern, bodyBudget, logger }),
     // The process that has started several has no tools, and only it reads their pages.
     ...(member === undefined && {
-      call: (body: string, signal: AbortSignal) => answerCallRequest(pipeline, callIds.next(), body, signal),
+      call: (body: string, signal: AbortSignal, caller: AdminCaller | undefined) =>
+        answerCallRequest(pipeline, callIds.next(), { body, signal, principal: personOf(caller) }),
     }),
     featureActions: features.actions,
     emit: features.emit,

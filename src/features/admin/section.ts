@@ -4,6 +4,7 @@ import type { ListenConfig } from "../../config/config.js";
 import { host, port } from "../../config/schema.js";
 import { type SectionFault, sectionOf } from "../../config/section.js";
 import { isLoopback } from "../../http/loopback.js";
+import { type AccessLists, accessSchema } from "./access-lists.js";
 
 /** Text with a secret in it, or its hash. */
 const adminToken = z
@@ -21,6 +22,11 @@ const schema = z.strictObject({
     .describe(
       "Required as `Authorization: Bearer …` for everything but health checks. At least 16 characters; a variable, or `sha256:` and the hash of the token. Without it the listener binds to loopback only.",
     ),
+  access: accessSchema
+    .exactOptional()
+    .describe(
+      "Persons who may use the admin API and the console, with `auth.signIn` or `auth.jwt`: with a token of the same issuer, by the groups in it (`docs/admin-api.md`). Default: only those who have the token.",
+    ),
   showArguments: z
     .boolean()
     .default(false)
@@ -35,6 +41,8 @@ export interface AdminListen {
   readonly port: number;
   /** In plain text, or `sha256:` and its hash; absent if none is required on loopback. */
   readonly token?: string;
+  /** Which persons may read and act; absent if none may. */
+  readonly access?: AccessLists;
   /** Whether live calls show arguments and results. */
   readonly showArguments: boolean;
 }
@@ -51,6 +59,10 @@ export const section = sectionOf({
   path: "listen.admin",
   schema: schema.prefault({}).describe("The listener for operators."),
   change: "restart",
+  faultsOf: ({ access }, { auth }) =>
+    access === undefined || auth?.jwt !== undefined || hasSignIn(auth)
+      ? []
+      : [{ path: ["listen", "admin", "access"], message: WITHOUT_ISSUER }],
   complete: (shape): AdminListen => ({ ...shape, port: Number(shape.port) }),
   conflictsOf: portConflict,
   obstaclesOf: exposure,
@@ -66,8 +78,15 @@ function portConflict(admin: AdminListen, { http }: ListenConfig): readonly Sect
   return [{ path: ["listen", "admin", "port"], message }];
 }
 
-function exposure({ host: address, token }: AdminListen): readonly Omit<SectionFault, "key">[] {
-  if (token !== undefined || isLoopback(address)) return [];
-  const message = `serve refuses to listen on ${address}, beyond this machine, without a "token" for the admin listener`;
+const WITHOUT_ISSUER =
+  "listen.admin.access needs auth.signIn or auth.jwt: persons are known by the tokens of an issuer";
+
+/** `auth.signIn` is a section of a feature. */
+const hasSignIn = (auth: object | undefined): boolean =>
+  (auth as { readonly signIn?: unknown } | undefined)?.signIn !== undefined;
+
+function exposure({ host: address, token, access }: AdminListen): readonly Omit<SectionFault, "key">[] {
+  if (token !== undefined || access !== undefined || isLoopback(address)) return [];
+  const message = `serve refuses to listen on ${address}, beyond this machine, without a "token" or "access" for the admin listener`;
   return [{ path: ["listen", "admin", "host"], message }];
 }

@@ -1,16 +1,18 @@
 /** Binds the admin listener and sets its limits. */
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import type { AddedToPages, AdminPage } from "../../core/admin-page.js";
+import type { AddedToPages, AdminCaller, AdminPage } from "../../core/admin-page.js";
 import { GatewayError } from "../../core/errors.js";
 import type { Readiness } from "../../core/gateway-api.js";
 import type { EmitEvent } from "../../core/gateway-events.js";
 import type { Logger } from "../../core/logger.js";
 import type { ClientAddress } from "../../http/client-address.js";
 import { isLoopback } from "../../http/loopback.js";
+import type { AccessLists } from "./access-lists.js";
 import type { AdminActions } from "./actions.js";
 import type { CallFeed } from "./call-stream.js";
-import type { FeatureActions } from "./feature-actions.js";
+import type { FeatureActions, PassOn } from "./feature-actions.js";
+import type { Persons } from "./persons.js";
 
 /** Options of the listener. */
 export interface AdminListenerOptions {
@@ -19,6 +21,10 @@ export interface AdminListenerOptions {
   readonly port: number;
   /** The bearer token for everything except health, or `sha256:` and its hash. Default: none. */
   readonly token?: string;
+  /** Persons who may use the listener too, with their tokens. Default: none. */
+  readonly access?: AccessLists;
+  /** The persons, for `access`, or for the process that asks over the socket. Default: none is known. */
+  readonly persons?: Persons;
   /** Further accepted values of `Host`. */
   readonly allowedHosts?: readonly string[];
   readonly logger: Logger;
@@ -39,13 +45,13 @@ export interface AdminListenerOptions {
    * Calls a tool for `POST /api/v1/calls`, and resolves to the JSON of its reply; `signal` aborts when the client
    * disconnects. Default: no calls are made. @throws BadQuery
    */
-  readonly call?: (body: string, signal: AbortSignal) => Promise<string>;
+  readonly call?: (body: string, signal: AbortSignal, caller: AdminCaller | undefined) => Promise<string>;
   /** The calls for `GET /api/v1/calls/stream`. Default: no such route. */
   readonly callFeed?: CallFeed;
   /** Operator actions. Default: none. */
   readonly actions?: AdminActions;
   /** Serves an authorized message of the console's own MCP client. Default: no such client. */
-  readonly mcp?: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+  readonly mcp?: PassOn;
   /** The actions of features, in this or another process. Default: none. */
   readonly featureActions?: FeatureActions;
   /** Tells the features of actions. Default: there are none. */
@@ -83,8 +89,9 @@ export function createAdminListener(settings: AdminListenerOptions): AdminListen
   return {
     start: () =>
       new Promise((resolve, reject) => {
-        if (!isLoopback(settings.host) && settings.token === undefined) {
-          const message = `refused to listen on ${settings.host}: it would serve every client that reaches it; set "listen.admin.token" in the config`;
+        const isOpen = settings.token === undefined && settings.access === undefined;
+        if (!isLoopback(settings.host) && isOpen) {
+          const message = `refused to listen on ${settings.host}: it would serve every client that reaches it; set "listen.admin.token" or "listen.admin.access" in the config`;
           throw new GatewayError("forbidden", "gateway", message);
         }
         const { host, port, socket } = settings;

@@ -1,7 +1,9 @@
 /** Runs an operator's action on the workers. */
 import { request } from "node:http";
+import type { AdminCaller } from "../../core/admin-page.js";
 import type { OperatorAction } from "../../core/feature.js";
-import { type ActionOutcome, type AdminActions, OPERATOR_ACTIONS, type Operator } from "../admin/actions.js";
+import { type ActionOutcome, type AdminActions, OPERATOR_ACTIONS } from "../admin/actions.js";
+import { callerHeader } from "../admin/caller.js";
 import { type WorkerIdentity, workerSocket } from "./identity.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
@@ -42,16 +44,17 @@ export function workerActions(
 interface Order {
   readonly action: OperatorAction;
   readonly target: string;
-  readonly by: Operator;
+  readonly by: AdminCaller;
 }
 
 /** @throws Error if the worker does not respond in time */
 function actAt(socketPath: string, token: string, { action, target, by }: Order): Promise<ActionOutcome> {
   const path = `/api/v1/${action.path.replace(":target", encodeURIComponent(target))}`;
-  const body = JSON.stringify({ by });
+  const body = "{}";
   const headers = {
     host: "localhost",
     authorization: `Bearer ${token}`,
+    ...callerHeader(by),
     "content-type": "application/json",
     "content-length": Buffer.byteLength(body),
   };

@@ -1,10 +1,7 @@
 /** Forwards a console request from the primary process, which has no servers, to the admin socket of a worker. */
-import {
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  request as open,
-  type ServerResponse,
-} from "node:http";
+import { type IncomingHttpHeaders, request as open } from "node:http";
+import { callerHeader, withoutCaller } from "../admin/caller.js";
+import type { PassOn } from "../admin/feature-actions.js";
 import { type WorkerIdentity, workerSocket } from "./identity.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
@@ -14,15 +11,15 @@ const OWN_HEADERS: ReadonlySet<string> = new Set([
   ...["sec-fetch-site", "sec-fetch-mode", "sec-fetch-dest"],
 ]);
 
-/** Resolves when the response is over; responds 503 if no worker is ready. */
-export type ForwardToWorker = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
-
-/** Always the first ready worker, so that a question and its answer reach the same process. */
+/**
+ * Always the first ready worker, so that a question and its answer reach the same process. Resolves when the response is over;
+ * responds 503 if no worker is ready.
+ */
 export function forwardToAnyWorker(
   identity: Pick<WorkerIdentity, "folder" | "secret">,
   workers: () => readonly Pick<WorkerStatus, "worker" | "ready">[],
-): ForwardToWorker {
-  return (request, response) =>
+): PassOn {
+  return (request, response, caller) =>
     new Promise((done) => {
       const unavailable = (): void => {
         if (response.headersSent) response.destroy();
@@ -41,7 +38,11 @@ export function forwardToAnyWorker(
           socketPath,
           method,
           path: url,
-          headers: { ...ownless(headers), host: "localhost", authorization: `Bearer ${identity.secret}` },
+          headers: {
+            ...ownless(withoutCaller(headers)),
+            ...{ host: "localhost", authorization: `Bearer ${identity.secret}` },
+            ...callerHeader(caller),
+          },
         },
         (answer) => {
           const { connection: _, ...answerHeaders } = answer.headers;

@@ -1,6 +1,7 @@
 /** The admin pages of all workers, merged: status, readiness and metrics. */
 
 import {
+  type AdminCaller,
   type AdminPage,
   type AnswerOf,
   BadQuery,
@@ -59,7 +60,7 @@ export class MergedAdminPages {
     const { featurePages, workers } = this.#options;
     const merged = inPlaces([...PAGE_TABLE, ...featurePages], "inDocument")
       .filter(({ merge }) => merge !== undefined)
-      .map((kind) => served(kind, (query, signal) => this.#page(kind, query, signal)));
+      .map((kind) => served(kind, (query, signal, caller) => this.#page(kind, query, signal, caller)));
     return [served(PAGES.status, () => this.#status()), ...merged, served(PAGES.workers, () => workers())];
   }
 
@@ -96,11 +97,16 @@ export class MergedAdminPages {
     { path, waits, merge = firstAnswer }: PageKind<Answer>,
     query: URLSearchParams,
     signal: StopSignal,
+    caller: AdminCaller | undefined,
   ): Promise<Answer> {
     const words = query.toString();
     const isWaiting = waits === true || query.get("wait") === "true";
     const limit = { ms: isWaiting ? WAITING_TIMEOUT_MS : TIMEOUT_MS, signal };
-    const responses = await this.#ofWorkers.all(`/api/v1/${path}${words === "" ? "" : `?${words}`}`, limit);
+    const responses = await this.#ofWorkers.all(
+      `/api/v1/${path}${words === "" ? "" : `?${words}`}`,
+      limit,
+      caller,
+    );
     const refused = responses.find(({ status }) => status === 400);
     if (refused !== undefined) throw new BadQuery((JSON.parse(refused.text) as { error: string }).error);
     const [one, ...others] = answersOf<Answer>(responses);

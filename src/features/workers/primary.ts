@@ -22,6 +22,7 @@ import { workerCallFeed } from "./follow-calls.js";
 import { forwardToAnyWorker } from "./forward-to-any.js";
 import { WORKER_ENV } from "./identity.js";
 import { MergedAdminPages } from "./merged-admin-pages.js";
+import { personsOfWorkers } from "./persons-of-workers.js";
 import { WorkerPool } from "./worker-pool.js";
 
 /** What the primary may use, and how many workers it starts. */
@@ -67,6 +68,7 @@ export async function createPrimary(
   const admin = createAdminListener({
     ...listen,
     ownerToken,
+    persons: personsOfWorkers(identity, () => workers.status()),
     allowedHosts: config.listen.http.allowedHosts,
     addressOf: clientAddress(config.listen.http.trustedProxies),
     logger,

@@ -1,7 +1,9 @@
 /** Requests an admin page of each worker. */
-import { request } from "node:http";
+import { type IncomingHttpHeaders, request } from "node:http";
+import type { AdminCaller } from "../../core/admin-page.js";
 import type { StopSignal } from "../../core/stop.js";
 import { ACCEPT_OPEN_METRICS } from "../../telemetry/open-metrics.js";
+import { callerHeader } from "../admin/caller.js";
 import { type WorkerIdentity, workerSocket } from "./identity.js";
 import type { WorkerStatus } from "./worker-pool.js";
 
@@ -9,6 +11,7 @@ import type { WorkerStatus } from "./worker-pool.js";
 export interface PageResponse {
   readonly status: number;
   readonly text: string;
+  readonly headers: IncomingHttpHeaders;
 }
 
 /** The response of one worker. */
@@ -25,28 +28,40 @@ interface WorkerPage {
 
 /** The workers that are ready at each request. */
 export class WorkerPages {
-  readonly #identity: Pick<WorkerIdentity, "folder">;
+  readonly #identity: Pick<WorkerIdentity, "folder" | "secret">;
   readonly #workers: () => readonly WorkerStatus[];
 
-  constructor(identity: Pick<WorkerIdentity, "folder">, workers: () => readonly WorkerStatus[]) {
+  constructor(identity: Pick<WorkerIdentity, "folder" | "secret">, workers: () => readonly WorkerStatus[]) {
     this.#identity = identity;
     this.#workers = workers;
   }
 
-  /** One entry for each ready worker. Never rejects. */
-  each(path: string, limit: PageLimit = { ms: TIMEOUT_MS }): Promise<readonly WorkerPage[]> {
+  /** One entry for each ready worker. `caller`: for whom, where the listener knows. Never rejects. */
+  each(
+    path: string,
+    limit: PageLimit = { ms: TIMEOUT_MS },
+    caller?: AdminCaller,
+  ): Promise<readonly WorkerPage[]> {
+    const headers = caller && {
+      ...{ authorization: `Bearer ${this.#identity.secret}` },
+      ...callerHeader(caller),
+    };
     const ready = this.#workers().filter((each) => each.ready);
     return Promise.all(
       ready.map(async ({ worker, pid }) => {
         const socket = workerSocket(this.#identity, worker, "admin");
-        return { worker, pid, page: await fetchAdminPage(socket, path, limit).catch(() => undefined) };
+        return {
+          worker,
+          pid,
+          page: await fetchAdminPage({ socketPath: socket, path, headers }, limit).catch(() => undefined),
+        };
       }),
     );
   }
 
   /** The responses that came. */
-  async all(path: string, limit?: PageLimit): Promise<readonly WorkerResponse[]> {
-    const pages = await this.each(path, limit);
+  async all(path: string, limit?: PageLimit, caller?: AdminCaller): Promise<readonly WorkerResponse[]> {
+    const pages = await this.each(path, limit, caller);
     return pages.flatMap(({ worker, page }) => (page === undefined ? [] : { worker, ...page }));
   }
 }
@@ -62,15 +77,27 @@ interface PageLimit {
   readonly signal?: StopSignal;
 }
 
+/** A page of a worker, by its socket. */
+interface WorkerPageRequest {
+  readonly socketPath: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+}
+
 /** Requests an admin page of a worker. @throws Error if the worker does not run or does not respond in time. */
-function fetchAdminPage(socketPath: string, path: string, { ms, signal }: PageLimit): Promise<PageResponse> {
+export function fetchAdminPage(
+  { socketPath, path, headers: added }: WorkerPageRequest,
+  { ms, signal }: PageLimit,
+): Promise<PageResponse> {
   return new Promise((resolve, reject) => {
-    const headers = { host: "localhost", accept: `${ACCEPT_OPEN_METRICS}, */*;q=0.5` };
+    const headers = { host: "localhost", accept: `${ACCEPT_OPEN_METRICS}, */*;q=0.5`, ...added };
     const sent = request({ socketPath, path, headers }, (response) => {
       const chunks: string[] = [];
       response.setEncoding("utf8");
       response.on("data", (chunk: string) => chunks.push(chunk));
-      response.once("end", () => resolve({ status: response.statusCode ?? 0, text: chunks.join("") }));
+      response.once("end", () =>
+        resolve({ status: response.statusCode ?? 0, text: chunks.join(""), headers: response.headers }),
+      );
       response.once("error", reject);
     });
     sent.once("error", reject);

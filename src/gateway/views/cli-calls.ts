@@ -6,8 +6,10 @@ import { type AdminPage, BadQuery } from "../../core/admin-page.js";
 import type { Reply } from "../../core/call.js";
 import { callNotes } from "../../core/call-record.js";
 import { invalidParams } from "../../core/check-params.js";
+import type { Client, Principal } from "../../core/client.js";
 import { refusalError } from "../../core/errors.js";
 import { LIST_KINDS, type ListKind } from "../../core/lists.js";
+import { principalKey } from "../../core/principal.js";
 import { awaitWithin, Stop, type StopSignal } from "../../core/stop.js";
 import { prototypeMemberSentence } from "../../wire/envelope.js";
 import type { JsonObject } from "../../wire/json.js";
@@ -137,7 +139,7 @@ export async function cliPage(
 export async function cliCall(
   pipeline: PipelineInEffect,
   id: number,
-  { name, args, onServer, as, signal = new Stop().signal }: CliCall,
+  { name, args, onServer, as, principal, signal = new Stop().signal }: CliCall,
 ): Promise<Reply> {
   const [member] = prototypeMembers(writeJson({ arguments: args }));
   if (member !== undefined) {
@@ -145,7 +147,7 @@ export async function cliCall(
     return { kind: "error", error, refusal: "bad_request" };
   }
   await awaitOwner(pipeline, name, { onServer, signal });
-  const client = as === undefined ? CLI_CLIENT : supposedClient(as, pipeline().config.auth);
+  const client = as === undefined ? clientOf(principal) : supposedClient(as, pipeline().config.auth);
   return pipeline().handle({
     id,
     method: "tools/call",
@@ -163,6 +165,12 @@ export async function cliCall(
   });
 }
 
+/** A person who calls over the admin API; or a host without credentials. */
+const clientOf = (principal: Principal | undefined): Client =>
+  principal === undefined
+    ? CLI_CLIENT
+    : { ...CLI_CLIENT, principal, affinity: `admin ${principalKey(principal)}` };
+
 /** A call from the command line. */
 interface CliCall {
   readonly name: string;
@@ -170,6 +178,8 @@ interface CliCall {
   readonly onServer?: OnServer | undefined;
   /** The principal. Default: a host without credentials. */
   readonly as?: PrincipalQuery | undefined;
+  /** The same, where it is known already. */
+  readonly principal?: Principal | undefined;
   /** Cancels the call. */
   readonly signal?: StopSignal;
 }

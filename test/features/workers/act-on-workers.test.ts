@@ -4,7 +4,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
-import { OPERATOR_ACTIONS, type Operator } from "../../../src/features/admin/actions.js";
+import { OPERATOR_ACTIONS } from "../../../src/features/admin/actions.js";
+import { type Operator, operatorOf } from "../../../src/features/admin/caller.js";
 import { type AdminListenerOptions, createAdminListener } from "../../../src/features/admin/server.js";
 import { workerActions } from "../../../src/features/workers/act-on-workers.js";
 import { workerSocket } from "../../../src/features/workers/identity.js";
@@ -29,7 +30,7 @@ test("each worker knows the principal and the address of the request to the firs
       ...{ socket: workerSocket(identity, worker, "admin"), ownerToken: SECRET },
       actions: {
         kinds: OPERATOR_ACTIONS,
-        act: async (_, target, by) => void acted.push({ worker, target, by }),
+        act: async (_, target, by) => void acted.push({ worker, target, by: operatorOf(by) }),
       },
     });
     await listener.start();

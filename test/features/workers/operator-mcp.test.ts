@@ -23,7 +23,11 @@ describe("with several workers", () => {
   /** The primary's listener, with these workers. */
   async function forwarded(workers: readonly { worker: number; pid: number; ready: boolean }[]) {
     const primary = createServer((request, response) => {
-      void forwardToAnyWorker({ folder, secret: "of-the-workers" }, () => workers)(request, response);
+      void forwardToAnyWorker({ folder, secret: "of-the-workers" }, () => workers)(
+        request,
+        response,
+        undefined,
+      );
     });
     await new Promise<void>((resolve) => primary.listen(0, "127.0.0.1", resolve));
     const { port } = primary.address() as { port: number };
