@@ -6,6 +6,7 @@ import type { AdminCaller, AdminRole } from "../../core/admin-page.js";
 import type { Principal } from "../../core/client.js";
 import { isSamePrincipal, principalOf } from "../../core/principal.js";
 import { isObject } from "../../wire/json.js";
+import { parseJson, writeJson } from "../../wire/json-text.js";
 
 /** `caller` is absent for a local process without a token, where the listener needs none. */
 interface AdminEnv {
@@ -48,12 +49,12 @@ const HEADER = "x-cardea-caller";
 
 /** The header by which one process tells another for whom it asks; none for a caller without a token. */
 export const callerHeader = (caller: AdminCaller | undefined): Readonly<Record<string, string>> =>
-  caller === undefined ? {} : { [HEADER]: Buffer.from(JSON.stringify(caller)).toString("base64url") };
+  caller === undefined ? {} : { [HEADER]: Buffer.from(writeJson(caller)).toString("base64url") };
 
 /** The caller in that header. Only another process of this gateway can be believed. */
 export function callerIn({ [HEADER]: text }: IncomingHttpHeaders): AdminCaller | undefined {
   if (typeof text !== "string") return undefined;
-  const caller = JSON.parse(Buffer.from(text, "base64url").toString("utf8")) as unknown;
+  const caller = parseJson(Buffer.from(text, "base64url").toString("utf8"));
   return isObject(caller) && isObject(caller.principal) ? (caller as unknown as AdminCaller) : undefined;
 }
 

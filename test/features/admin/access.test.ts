@@ -79,7 +79,7 @@ describe("a person", () => {
     expect(await act("console/link", VIEWER)).toMatchObject({ status: 403 });
   });
 
-  test("of a group of operators reads and acts, but makes no link, which would unlock for anyone", async () => {
+  test("of a group of operators reads and acts, but makes no link, which unlocks without a name", async () => {
     const { ask, act } = await started();
     expect(await ask("api/v1/servers", OPERATOR)).toMatchObject({ status: 200 });
     expect(await act("servers/one/restart", OPERATOR)).toMatchObject({ status: 200, body: { done: true } });

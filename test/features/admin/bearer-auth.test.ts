@@ -55,7 +55,7 @@ const paths = [
 ];
 
 /** They say nothing of what happens here: the console's files are the same in every installation. */
-const PUBLIC = ["/healthz", "/readyz", ...consoleFiles().keys()];
+const PUBLIC = ["/api/v1/me", "/healthz", "/readyz", ...consoleFiles().keys()];
 
 describe("with a token, the admin listener", () => {
   test("requires it for every path except the public ones", async () => {

@@ -72,7 +72,7 @@ describe("beyond this machine", () => {
 
   test("it needs a token", () => {
     expect(obstacles({ admin: { host: "::" } })).toEqual([
-      'serve refuses to listen on ::, beyond this machine, without a "token" for the admin listener',
+      'serve refuses to listen on ::, beyond this machine, without a "token" or "access" for the admin listener',
     ]);
     expect(obstacles({ admin: { host: "::", token: "a-token-of-some-length" } })).toEqual([]);
   });
