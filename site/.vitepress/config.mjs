@@ -74,6 +74,7 @@ export default defineConfig({
           page("Absent servers", "/docs/absent-servers"),
           page("Ranking of tools", "/docs/search-ranking"),
           page("Packages", "/docs/packages"),
+          page("Sandbox", "/docs/sandbox"),
           page("Token costs", "/docs/tokens"),
           page("State on disk", "/docs/state"),
           page("Closed networks", "/docs/networks"),

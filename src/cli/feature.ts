@@ -155,7 +155,10 @@ export interface Feature {
     context: KeptListsContext,
   ): Promise<ReadonlyMap<string, PersistedLists>>;
   /** Checks what it needs outside of this process, for `cardea doctor`; undefined if it needs nothing. */
-  findings?(config: FeaturedConfig, version: string): Promise<readonly Finding[] | undefined>;
+  findings?(
+    config: FeaturedConfig & Pick<Config, "servers">,
+    version: string,
+  ): Promise<readonly Finding[] | undefined>;
   /** Probes a server for `cardea doctor`, with the credentials that the feature has for it. Never rejects. */
   probe?(probed: ProbedServer, context: FeatureContext): Promise<ProbeResult>;
   /** Finds what each of several processes would find wrong, before there are any. @throws RangeError as `open` does */
@@ -173,7 +176,7 @@ export interface ProbedServer {
 }
 
 /** What features read of a config. */
-export type FeaturedConfig = Pick<Config, "features" | "keys">;
+export type FeaturedConfig = Pick<Config, "features" | "keys" | "files">;
 
 /** The ways to reach servers of all features. */
 export const channelsOf = (features: readonly Feature[]): readonly ChannelKind[] =>

@@ -8,7 +8,8 @@ export function asInFile(config: Config): Readonly<Record<string, unknown>> {
     if (key === "features") Object.assign(shown, outerOf(config.features));
     else if (key === "servers") shown[key] = config.servers.map(serverAsInFile);
     else if (key === "profiles") shown[key] = profilesAsInFile(config.profiles);
-    else shown[key] = value;
+    // Which files it was read from is no setting.
+    else if (key !== "files") shown[key] = value;
   }
   return withInner(shown, config.features);
 }

@@ -13,6 +13,8 @@ export interface Config {
   readonly file?: string;
   /** A digest of the file's text; absent like `file`. */
   readonly digest?: string;
+  /** The absolute paths of all files whose content is in it, such as those of `envFile`; absent like `file`. */
+  readonly files?: readonly string[];
   readonly listen: ListenConfig;
   /** Authentication over HTTP; absent if none is required. */
   readonly auth?: AuthConfig;

@@ -113,7 +113,7 @@ export function readConfig(text: string, file: string, options: ReadOptions = {}
       check: () => checkedFaults(sections, exposed),
     };
   }
-  const config = configOf(text, opened.path, whole, sections);
+  const config = configOf(text, opened, whole, sections);
   const late = toCheck(config.features);
   const ofSections = warningsOfSections(sections, config).map(({ path: at, message }) =>
     found.problemAt(at, message),
@@ -198,7 +198,7 @@ function readContent(opened: OpenedFile, positions: SourcePositions, options: Re
 
 function configOf(
   text: string,
-  path: string,
+  { path, configFiles }: OpenedFile,
   { shape, listen, naming, auth, features, servers, profiles }: WholeContent,
   sections: readonly Section[],
 ): Config {
@@ -206,6 +206,7 @@ function configOf(
   return {
     file: path,
     digest: createHash("sha256").update(text).digest("hex").slice(0, 16),
+    files: [...configFiles],
     listen,
     ...(auth !== undefined && { auth }),
     servers,

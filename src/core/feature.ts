@@ -178,6 +178,8 @@ interface ServerWithSettings {
 
 /** A config, as features see it: what they have in it, keyed by the paths of their sections. */
 export interface SettingsOfFeatures {
+  /** The absolute paths of all files whose content is in it. Default: none. */
+  readonly files?: readonly string[];
   readonly servers: readonly ServerWithSettings[];
   readonly features: Readonly<Record<string, unknown>>;
   readonly profiles: Readonly<Record<string, { readonly features: Readonly<Record<string, unknown>> }>>;

@@ -12,6 +12,11 @@ export interface ProcessStart {
   readonly env: Readonly<Record<string, string>>;
   /** Absolute. */
   readonly cwd: string;
+  /**
+   * Whether the command only waits for the process that it starts, and takes all of them with it when it is signalled: a request
+   * to end goes to that process. Default: no.
+   */
+  readonly isMonitored?: boolean;
 }
 
 /** Changes the starts of processes. */

@@ -11,6 +11,7 @@ import { ownSecrets } from "./own-secrets/feature.js";
 import { packages } from "./packages/feature.js";
 import { policy } from "./policy/feature.js";
 import { results } from "./results/feature.js";
+import { sandbox } from "./sandbox/feature.js";
 import { schemaChecks } from "./schema-checks/feature.js";
 import { signIn } from "./sign-in/feature.js";
 import { tokenCounts } from "./token-counts/feature.js";
@@ -41,4 +42,5 @@ export const FEATURES: readonly Feature[] = [
   policy,
   vault,
   workers,
+  sandbox,
 ];

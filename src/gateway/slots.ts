@@ -122,7 +122,9 @@ export class Slots {
   }
 
   /** The layers of a config, by slot. */
-  call(config: Pick<Config, "servers" | "features" | "profiles">): (slot: CallSlot) => readonly Middleware[] {
+  call(
+    config: Pick<Config, "files" | "servers" | "features" | "profiles">,
+  ): (slot: CallSlot) => readonly Middleware[] {
     const layeredServers = config.servers.map((server) => layered(server, this.channels));
     const layers = this.#features.flatMap((feature) => feature.callLayers?.(layeredServers, config) ?? []);
     return (slot) => layers.flatMap((each) => each[slot] ?? []);

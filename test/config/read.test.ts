@@ -25,6 +25,7 @@ describe("a config file", () => {
     expect(good("{}").config).toEqual({
       file: "/home/me/cardea.jsonc",
       digest: expect.any(String),
+      files: ["/home/me/cardea.jsonc"],
       listen: {
         http: {
           host: "127.0.0.1",
@@ -129,6 +130,7 @@ mcpServers:
     expect(good(yaml, "/x/cardea.yaml").config).toEqual({
       ...good(json, "/x/c.json").config,
       file: "/x/cardea.yaml",
+      files: ["/x/cardea.yaml"],
       digest: expect.any(String),
     });
   });

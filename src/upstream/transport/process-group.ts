@@ -5,6 +5,7 @@ import type { Readable, Writable } from "node:stream";
 import spawn from "cross-spawn";
 import { withTimeout } from "../../core/stop.js";
 import { Container } from "./container.js";
+import { signalMembers } from "./group-members.js";
 
 /** What to spawn. */
 interface Command {
@@ -15,6 +16,8 @@ interface Command {
   readonly cwd: string;
   /** How long it may take to exit after stdin is closed, and again after SIGTERM, in ms. Default: 2,000. */
   readonly graceMs?: number;
+  /** As `ProcessStart.isMonitored`. Default: no. */
+  readonly isMonitored?: boolean;
 }
 
 /** How a process exited. */
@@ -62,7 +65,8 @@ export class ProcessGroups {
         reject(new Error(spawnErrorMessage(command, cause), { cause }));
       });
     });
-    const options = { graceMs: command.graceMs ?? GRACE_MS, container };
+    const { graceMs = GRACE_MS, isMonitored = false } = command;
+    const options = { graceMs, container, isMonitored };
     const group = new ProcessGroup(child, options, (pid) => this.#remove(pid));
     if (this.#groups.size === 0) process.on("exit", this.#killAll);
     this.#groups.set(group.pid, group);
@@ -89,6 +93,12 @@ export class ProcessGroups {
   };
 }
 
+interface GroupOptions {
+  readonly graceMs: number;
+  readonly container?: Container | undefined;
+  readonly isMonitored: boolean;
+}
+
 /** A running process and its descendants. */
 export class ProcessGroup {
   readonly pid: number;
@@ -102,6 +112,7 @@ export class ProcessGroup {
   readonly #child: ChildProcess;
   readonly #gone: Promise<void>;
   readonly #graceMs: number;
+  readonly #isMonitored: boolean;
   /** Undefined unless the process has started one. */
   readonly container: Container | undefined;
   #ending: Promise<void> | undefined;
@@ -109,7 +120,7 @@ export class ProcessGroup {
   /** @param onGone called when the process and its descendants have exited */
   constructor(
     child: ChildProcess,
-    { graceMs, container }: { readonly graceMs: number; readonly container?: Container | undefined },
+    { graceMs, container, isMonitored }: GroupOptions,
     onGone: (pid: number) => void,
   ) {
     const { pid, stdin, stdout, stderr } = child;
@@ -118,6 +129,7 @@ export class ProcessGroup {
     }
     this.#child = child;
     this.#graceMs = graceMs;
+    this.#isMonitored = isMonitored;
     this.container = container;
     // A container that writes runs, and its id is known then, for an exit that cannot wait.
     stdout.once("data", () => {
@@ -172,7 +184,9 @@ export class ProcessGroup {
       if (await withTimeout(this.#graceMs, gone)) return;
       // The program that started a container ends with it; killed, it would leave it behind.
       if (signal === "SIGKILL") await this.container?.kill();
-      if (this.#child.exitCode === null && this.#child.signalCode === null) signalGroup(this.pid, signal);
+      if (this.#child.exitCode !== null || this.#child.signalCode !== null) continue;
+      if (signal === "SIGTERM" && this.#isMonitored && (await signalMembers(this.pid, signal))) continue;
+      signalGroup(this.pid, signal);
     }
     await this.#gone;
   }

@@ -54,12 +54,10 @@ export async function openStdioChannel(options: StdioOptions): Promise<StdioChan
   let group: ProcessGroup;
   try {
     const { processes = new ProcessGroups(), name, graceMs } = options;
-    const { command, args, env, cwd } = start;
+    const { command, args, env, cwd, isMonitored = false } = start;
     const spawned = {
-      command,
-      args,
+      ...{ command, args, cwd, isMonitored },
       env: childEnvironment(env),
-      cwd,
       ...(graceMs !== undefined && { graceMs }),
     };
     group = await processes.start(spawned, name);
