@@ -27,8 +27,8 @@ const FIRES_AFTER_MINUTES = {
   CardeaCallsFail: 13,
   CardeaCallsAreSlow: 13,
 };
-/** A run of this length lets the alert of a server fire before it is mended, and end. */
-const MINUTES_TO_MEND = 24;
+/** A run of this length lets the alert of a server fire before it is fixed, and end. */
+const MINUTES_TO_FIX = 24;
 
 if (!hasPrometheus()) {
   console.error("no /usr/bin/prometheus: apt-get install prometheus");
@@ -60,9 +60,9 @@ try {
 /** The whole run; resolves to the exit code. */
 async function run() {
   const { cases, redeploy } = await fortyServers({ own, folder });
-  const configOf = (isMended) => ({
+  const configOf = (isFixed) => ({
     mcpServers: Object.fromEntries(
-      cases.map(({ name, entry, mended }) => [name, isMended ? (mended ?? entry) : entry]),
+      cases.map(({ name, entry, fixed }) => [name, isFixed ? (fixed ?? entry) : entry]),
     ),
     audit: { file: join(folder, "audit.jsonl") },
     policy: { rules: [{ name: "no-change", tools: ["ready_1__change"], effect: "deny" }] },
@@ -90,7 +90,7 @@ async function run() {
     await Promise.all([callAll(host, cases, round, traffic), noteStates(gateway, states)]);
     await pause(Math.max(0, ROUND_SECONDS * 1000 - (Date.now() - began)));
   }
-  return report({ cases, prometheus, from, traffic, states, wasMended: MINUTES >= MINUTES_TO_MEND });
+  return report({ cases, prometheus, from, traffic, states, wasFixed: MINUTES >= MINUTES_TO_FIX });
 }
 
 /** What happens when (minutes), in this order. */
@@ -108,7 +108,7 @@ function plan({ gateway, host, redeploy, configOf }) {
   }));
   const once = [
     { at: third * 0.8, what: "killed_once is killed", work: () => kill("killed_once") },
-    { at: third, what: "the config mends a server", work: async () => gateway.configure(configOf(true)) },
+    { at: third, what: "the config fixes a server", work: async () => gateway.configure(configOf(true)) },
     {
       at: third + 2,
       what: "a config is refused for half a minute",
@@ -122,7 +122,7 @@ function plan({ gateway, host, redeploy, configOf }) {
     { at: third * 1.5, what: "redeployed is away", work: redeploy.end },
     { at: third * 1.5 + 2, what: "redeployed is back", work: redeploy.begin },
   ];
-  return [...crashes, ...(MINUTES >= MINUTES_TO_MEND ? once : [])].toSorted((a, b) => a.at - b.at);
+  return [...crashes, ...(MINUTES >= MINUTES_TO_FIX ? once : [])].toSorted((a, b) => a.at - b.at);
 }
 
 /** One call to each server that has any, and one that a rule denies. */
@@ -148,7 +148,7 @@ async function noteStates(gateway, states) {
     states.set(name, (states.get(name) ?? new Set()).add(state));
 }
 
-async function report({ cases, prometheus, from, traffic, states, wasMended }) {
+async function report({ cases, prometheus, from, traffic, states, wasFixed }) {
   const to = Date.now() / 1000;
   const [now, history, broken, scrapes] = await Promise.all([
     prometheus.alerts(),
@@ -164,11 +164,11 @@ async function report({ cases, prometheus, from, traffic, states, wasMended }) {
   const due = expected.filter(({ name }) => FIRES_AFTER_MINUTES[name] <= MINUTES);
   const missing = due.filter((one) => !firing.some(isSame(one)));
   const unexpected = firing.filter((one) => !expected.some(isSame(one)));
-  const isMended = (server) => cases.some(({ name, mended }) => name === server && mended !== undefined);
-  const late = now.filter(({ state, server }) => state === "firing" && wasMended && isMended(server));
+  const isFixed = (server) => cases.some(({ name, fixed }) => name === server && fixed !== undefined);
+  const late = now.filter(({ state, server }) => state === "firing" && wasFixed && isFixed(server));
   const gone = due.filter(
     (one) =>
-      !(wasMended && isMended(one.server)) && !now.some((at) => isSame(one)(at) && at.state === "firing"),
+      !(wasFixed && isFixed(one.server)) && !now.some((at) => isSame(one)(at) && at.state === "firing"),
   );
   const minute = (seconds) => ((seconds - from) / 60).toFixed(1);
   const called = (name) =>
@@ -193,11 +193,15 @@ async function report({ cases, prometheus, from, traffic, states, wasMended }) {
     ["scrapes", scrapes.all, scrapes.all > 0],
     ["scrapes that failed", scrapes.failed, scrapes.failed === 0],
     ["rules that cannot be evaluated", words(broken), broken.length === 0],
-    ["alerts that fired, as expected", due.length - missing.length, due.length > missing.length],
+    [
+      "alerts that fired, as expected",
+      `${due.length - missing.length} of ${due.length}`,
+      missing.length === 0,
+    ],
     ["expected alerts that never fired", words(missing.map(label)), missing.length === 0],
     ["expected alerts that do not fire at the end", words(gone.map(label)), gone.length === 0],
     ["false alerts", words(unexpected.map(label)), unexpected.length === 0],
-    ["alerts of servers that were mended", words(late.map(label)), late.length === 0],
+    ["alerts of servers that were fixed", words(late.map(label)), late.length === 0],
   ];
   for (const [what, figure, isRight] of figures)
     console.log(`${isRight ? "pass" : "FAIL"}  ${what}: ${figure}`);

@@ -24,7 +24,9 @@ export function buildVersion(commit) {
   mkdirSync(tree);
   execFileSync("tar", ["-x", "-C", tree], { input: archive });
   symlinkSync(join(ROOT, "node_modules"), join(tree, "node_modules"));
-  execFileSync(process.execPath, ["scripts/build.mjs"], { cwd: tree, stdio: "pipe", timeout: 180_000 });
+  // Its node_modules are those of this tree: nothing is installed there.
+  const args = ["scripts/build.mjs", "--installed"];
+  execFileSync(process.execPath, args, { cwd: tree, stdio: "pipe", timeout: 600_000 });
   const stop = async () => rmSync(folder, { recursive: true, force: true });
   return { main: join(tree, "dist/main.js"), stop };
 }

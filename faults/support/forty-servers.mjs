@@ -24,7 +24,7 @@ const EAGER = { start: "eager" };
  * @property {string} name of the server
  * @property {string} state what is the matter with it, for the table
  * @property {object} entry of `mcpServers`
- * @property {object} [mended] the entry after `mend`
+ * @property {object} [fixed] the entry after the fix
  * @property {string[]} alerts that must fire for it, and no other may
  * @property {(round: number) => { tool: string, args?: object }} [call] of each round
  * @property {number} [every] called in every nth round only
@@ -68,7 +68,7 @@ export async function fortyServers(row) {
   }
   const wrong = stdioServer([], { env: { A_KEY: "${NOT_SET_BY_ANYBODY}" } });
   many(2, "misconfigured", "its entry names an unset variable", wrong, [DOWN]);
-  add("mended", "misconfigured, and right after a third of the time", wrong, [DOWN], { mended: onDemand });
+  add("fixed", "misconfigured, and right after a third of the time", wrong, [DOWN], { fixed: onDemand });
 
   const guarded = row.own(await startGuarded());
   many(3, "signed_out", "wants a sign-in", { type: "http", url: guarded.url }, []);

@@ -49,6 +49,15 @@ export default defineConfig({
         ],
       },
       {
+        text: "Operations",
+        items: [
+          page("Upgrade and rollback", "/docs/upgrade"),
+          page("Backup and restore", "/docs/backup"),
+          page("Sizing", "/docs/sizing"),
+          page("Tenants", "/docs/tenants"),
+        ],
+      },
+      {
         text: "Reference",
         items: [
           page("Command line", "/docs/commands"),

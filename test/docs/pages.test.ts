@@ -25,6 +25,7 @@ test.each([
   "docs/policy.md",
   "docs/containers.md",
   "docs/service.md",
+  "docs/tenants.md",
   "docs/tokens.md",
   ...GUIDES,
 ])("every config in %s is right", (page) => {
