@@ -185,7 +185,7 @@ function warningsOf({ program }) {
     .map(({ msg }) => msg);
 }
 
-/** Calls go on until `work` is done. */
+/** Calls continue until `work` is done. */
 async function whileCalling(host, work) {
   let isDone = false;
   const calling = (async () => {
