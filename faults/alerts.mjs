@@ -24,7 +24,7 @@ const ROUND_SECONDS = 15;
 const FIRES_AFTER_MINUTES = {
   CardeaServerDown: 6,
   CardeaServerFlapping: 12,
-  CardeaCallsFail: 13,
+  CardeaCallsFail: 20,
   CardeaCallsAreSlow: 13,
 };
 /** A run of this length lets the alert of a server fire before it is fixed, and end. */
