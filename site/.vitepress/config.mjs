@@ -44,6 +44,7 @@ export default defineConfig({
           page("Serve an OpenAPI document", "/docs/openapi"),
           page("Sign in to servers", "/docs/sign-in"),
           page("Sign hosts in", "/docs/sign-in-for-hosts"),
+          page("The page of a person", "/docs/person-page"),
           page("Containers", "/docs/containers"),
           page("systemd and TLS", "/docs/service"),
         ],

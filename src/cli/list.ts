@@ -1,5 +1,6 @@
 /** `cardea list`: prints what a host will see, and from which server. */
 import { closest } from "../config/closest.js";
+import type { CallOutlook } from "../core/call-policy.js";
 import { SERVER_NAME } from "../core/gateway-api.js";
 import type { ListKind } from "../core/lists.js";
 import { type CliList, UnknownEndpoint } from "../gateway/views/cli-calls.js";
@@ -100,7 +101,11 @@ function asUsageError(error: unknown): never {
 function asJson(lists: ReadonlyMap<string, CliList>, word: string | undefined): string {
   const rows = [...lists].map(([kind, entries]): [string, unknown] => [
     kind,
-    entries.map(({ server, item }) => ({ ...item, server: ownerOf(server) })),
+    entries.map(({ server, item, calls }) => ({
+      ...item,
+      server: ownerOf(server),
+      ...(calls !== undefined && { calls }),
+    })),
   ]);
   return `${writeJson(word === undefined ? Object.fromEntries(rows) : rows[0]?.[1], 2)}\n`;
 }
@@ -111,8 +116,9 @@ function asText(lists: ReadonlyMap<string, CliList>, width = Number.POSITIVE_INF
     const title = `${kind} (${entries.length})`;
     const names = entries.map(({ item }) => terminalSafe(nameOf(item)));
     const wide = Math.min(60, Math.max(0, ...names.map((name) => name.length)));
-    const lines = entries.map(({ server, item }, index) => {
-      const about = firstLine(stringAt(item, "description") ?? stringAt(item, "title") ?? "", 60);
+    const lines = entries.map(({ server, item, calls }, index) => {
+      const description = firstLine(stringAt(item, "description") ?? stringAt(item, "title") ?? "", 60);
+      const about = calls === undefined ? description : `${MARKS[calls.effect]}  ${description}`;
       const name = firstLine(names[index] ?? "", width - 2).padEnd(wide);
       const left = width - name.length - 4;
       const rest = left < 8 ? "" : firstLine(`[${terminalSafe(ownerOf(server))}]  ${about}`, left);
@@ -122,6 +128,14 @@ function asText(lists: ReadonlyMap<string, CliList>, width = Number.POSITIVE_INF
   });
   return `${blocks.join("\n\n")}\n`;
 }
+
+/** What becomes of calls. */
+const MARKS: Readonly<Record<CallOutlook["effect"], string>> = {
+  allow: "",
+  deny: "(refused)",
+  approve: "(needs approval)",
+  depends: "(depends on arguments)",
+};
 
 /** The gateway's own tools have no server. */
 const ownerOf = (server: string): string => (server === "" ? SERVER_NAME : server);

@@ -38,6 +38,18 @@ export interface CallPolicy {
    * @param knowsGroups whether the groups and claims of the call's principal are those that it has
    */
   explain(call: Call, knowsGroups: boolean): Explanation;
+  /** What becomes of the calls of a tool that `client` sees, whatever their arguments; limits are left out. */
+  outlook(client: Client, route: Route): CallOutlook;
+}
+
+/** What becomes of the calls of one tool. */
+export interface CallOutlook {
+  /** `depends`: on the arguments. */
+  readonly effect: "allow" | "deny" | "approve" | "depends";
+  /** The rule that decides, or of several the first that does not allow; absent for the default. */
+  readonly rule?: string;
+  /** Of that rule. */
+  readonly message?: string;
 }
 
 /** What a rule does. */

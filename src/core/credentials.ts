@@ -48,8 +48,20 @@ export interface CredentialStore {
   offersSignIn(server: string): Promise<boolean>;
 }
 
+/** The sign-ins of one person at servers, for a page that shows them to that person. `principal` is the key of a principal. */
+export interface PersonSignIns {
+  /** Whether `server` needs nothing of the person now. */
+  isSignedIn(server: string, principal: string): Promise<boolean>;
+  /** The page where the person signs in; undefined if no browser reaches this gateway. @throws GatewayError, for the person */
+  connectUrl(server: string, principal: string): Promise<string | undefined>;
+  /** Revokes and deletes the tokens. @throws GatewayError, for the person */
+  signOut(server: string, principal: string): Promise<void>;
+}
+
 /** The credentials of a gateway, for its connections and its calls. */
 export interface CredentialSource extends CredentialStore {
+  /** Absent if there is no vault. */
+  readonly persons?: PersonSignIns | undefined;
   /** The error for a call whose principal has not signed in at `server`, with the page for that where there is one. */
   refusal(server: string, call: Call): Promise<GatewayError>;
 }

@@ -10,6 +10,7 @@ import type { EmitEvent, GatewayEvent } from "./gateway-events.js";
 import type { ListAdmission } from "./list-admission.js";
 import type { ExposedItem, ListTransform } from "./list-transform.js";
 import type { KeptServer, ServerStore } from "./persisted-lists.js";
+import type { PersonSessions } from "./person-sessions.js";
 import type { StartLayer } from "./process-start.js";
 import type { ReplicaParts, Shared } from "./replicas.js";
 import type { SharedStore } from "./shared-store.js";
@@ -92,6 +93,8 @@ export interface HostRoute {
   readonly path: string;
   /** Who asks: the browser of a person, or a program, such as a script of another origin. */
   readonly asker: "browser" | "program";
+  /** Whether the browser of a person who opens the URL for hosts is led there; one path is. */
+  readonly isForPersons?: true;
   /** Answers a request whose head was checked; undefined where there is nothing at the path for now. */
   serve(request: IncomingMessage, response: ServerResponse, name: string): Promise<void> | undefined;
 }
@@ -158,6 +161,10 @@ export interface RunningGateway {
   readonly emit: EmitEvent | undefined;
   /** This process as one of several that share what they know of calls; undefined if it is none. */
   readonly replica: Pick<ReplicaParts, "limits" | "approvals" | "useOnce"> | undefined;
+  /** What connections ask for credentials; undefined if no feature has any. */
+  readonly credentials: CredentialSource | undefined;
+  /** Undefined if no feature has them. */
+  readonly personSessions: PersonSessions | undefined;
   /** How long (ms) a question that is asked now can be answered. */
   answerMs(): number;
   /** How often each tool of a server was called, by its own name; undefined where more tools were called than are counted apart. */
@@ -283,6 +290,8 @@ export interface OpenFeature {
   readonly startLayer?: StartLayer;
   /** What connections to servers ask for credentials; one feature has some. */
   readonly credentials?: CredentialSource;
+  /** Persons who are signed in with their browser; one feature has them. */
+  readonly personSessions?: PersonSessions;
   /** What this process shares with other replicas; one feature does. */
   readonly shared?: Shared;
   readonly routes?: readonly HostRoute[];

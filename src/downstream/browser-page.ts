@@ -17,6 +17,25 @@ export function isForBrowser({ method, headers }: IncomingMessage): boolean {
   );
 }
 
+/** The name of an endpoint that the page for persons is asked about. */
+const ENDPOINT_NAME = /^[\w.-]{1,200}$/;
+
+/**
+ * Redirects to the page for persons at `path`, which learns the endpoint whose URL was opened. The address is relative: a proxy in
+ * front may serve the gateway below a path of its own.
+ */
+export function leadToPage(
+  { url = "" }: IncomingMessage,
+  response: ServerResponse,
+  path: string,
+  endpoint: string,
+): void {
+  const depth = (url.split("?", 1)[0] ?? "").split("/").length - 2;
+  const query = ENDPOINT_NAME.test(endpoint) ? `?at=${endpoint}` : "";
+  const location = `${"../".repeat(depth) || "./"}${path.slice(1)}${query}`;
+  response.writeHead(303, { location, "cache-control": "no-store", vary: "accept" }).end();
+}
+
 /** Answers with the page. It is the same for every name and every person, and shows nothing of the gateway. */
 export function sendBrowserPage(request: IncomingMessage, response: ServerResponse): void {
   const body = pageFor(addressOf(request));

@@ -15,7 +15,7 @@ import {
 import { placeIn } from "../http/resources.js";
 import type { Authentication } from "./authenticate/authentication.js";
 import { METADATA_PATH, pathOf } from "./authenticate/refusals.js";
-import { isForBrowser, sendBrowserPage } from "./browser-page.js";
+import { isForBrowser, leadToPage, sendBrowserPage } from "./browser-page.js";
 import { allowOrigin, answerPreflight } from "./cors.js";
 import { type HttpEdge, type HttpExchange, MESSAGES_PATH } from "./edge.js";
 import type { Forwarder } from "./forward-to-owner.js";
@@ -99,11 +99,13 @@ class RouteTable {
 
   #mcp(): RouteHandler {
     const serveMcp = this.#endpoint({});
+    const page = this.#settings.featureRoutes?.find(({ isForPersons }) => isForPersons === true);
     return (request, response, name) => {
       // Before authentication: the page is for persons who have no host yet.
       if (!isForBrowser(request)) return serveMcp(request, response, name);
       checkPageRequestHead(request, this.#settings.rebindingProtection);
-      return sendBrowserPage(request, response);
+      if (page === undefined) return sendBrowserPage(request, response);
+      return leadToPage(request, response, page.path, name);
     };
   }
 

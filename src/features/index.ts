@@ -9,6 +9,7 @@ import { keptLists } from "./kept-lists/feature.js";
 import { openapi } from "./openapi/feature.js";
 import { ownSecrets } from "./own-secrets/feature.js";
 import { packages } from "./packages/feature.js";
+import { personPage } from "./person-page/feature.js";
 import { policy } from "./policy/feature.js";
 import { results } from "./results/feature.js";
 import { sandbox } from "./sandbox/feature.js";
@@ -39,6 +40,7 @@ export const FEATURES: readonly Feature[] = [
   results,
   absentServers,
   tracing,
+  personPage,
   policy,
   vault,
   workers,

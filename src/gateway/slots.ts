@@ -112,10 +112,13 @@ export class Slots {
   }
 
   /** Tells them of their gateway. */
-  attach(gateway: Omit<RunningGateway, "emit" | "count">): void {
+  attach(gateway: Omit<RunningGateway, "emit" | "count" | "credentials" | "personSessions">): void {
     const running: RunningGateway = {
       ...gateway,
       emit: this.emit,
+      credentials: this.credentials,
+      personSessions: this.#features.find(({ personSessions }) => personSessions !== undefined)
+        ?.personSessions,
       count: (counter, labels) => this.#counters.get(counter.name)?.(labels),
     };
     for (const feature of this.#features) feature.attach?.(running);

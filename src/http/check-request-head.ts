@@ -162,6 +162,16 @@ export function cannotBeRebound(header: string): boolean {
   return name !== undefined && (isIP(withoutBrackets(name)) !== 0 || name === "localhost");
 }
 
+/**
+ * Whether a page of this gateway has sent the form, as the browser says: by `Sec-Fetch-Site`, which it sends over https and to
+ * loopback, or by the origin. A request with neither is of no browser.
+ */
+export function isFromOwnPage({ headers }: Pick<IncomingMessage, "headers">): boolean {
+  const { origin, host = "" } = headers;
+  const site = headers["sec-fetch-site"];
+  return site === undefined ? origin !== undefined && isOwnOrigin(origin, host) : site === "same-origin";
+}
+
 /** Whether the origin is the one of the Host header. */
 export function isOwnOrigin(origin: string, host: string): boolean {
   return authorityOf(origin.toLowerCase()) === host.toLowerCase();

@@ -56,6 +56,7 @@ export function onlySafeLinks(): CallPolicy {
     maySubscribe: undefined,
     timeoutMs: undefined,
     explain: () => ({ effect: "allow", rule: "default", visible: true, rules: [], limits: [] }),
+    outlook: () => ({ effect: "allow" }),
   };
 }
 

@@ -111,7 +111,19 @@ export const catalog = z.object({
 const outcomeOfServer = typed<object>(z.looseObject({ server: text, ok: z.boolean() }));
 /** `GET /api/v1/lists`. */
 export const lists = z.object({
-  entries: z.array(z.object({ server: text, item: anything })),
+  entries: z.array(
+    z.object({
+      server: text,
+      item: anything,
+      calls: z
+        .object({
+          effect: z.enum(["allow", "deny", "approve", "depends"]),
+          rule: text.optional(),
+          message: text.optional(),
+        })
+        .optional(),
+    }),
+  ),
   missing: z.array(outcomeOfServer),
 });
 

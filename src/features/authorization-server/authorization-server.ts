@@ -6,6 +6,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JWTVerifyGetKey } from "jose";
 import type { SignInConfig } from "../../config/auth-config.js";
+import type { Principal } from "../../core/client.js";
 import type { Logger } from "../../core/logger.js";
 import { type ClientAddress, networkOf, peerOf } from "../../http/client-address.js";
 import { RateLimit } from "../../http/rate-limit.js";
@@ -21,6 +22,7 @@ import { IssuerLogin } from "./issuer-login.js";
 import { OAuthError } from "./oauth-error.js";
 import { errorPage } from "./pages.js";
 import { type AuthorizationServerEndpoint, ENDPOINT_PATHS, SERVER_METADATA_PATH } from "./paths.js";
+import { BrowserSessions } from "./person-sessions.js";
 import { register } from "./registration.js";
 import { SigningKeys } from "./signing-keys.js";
 import { TokenEndpoint } from "./token-endpoint.js";
@@ -59,6 +61,12 @@ export interface AuthorizationServer {
   ): Promise<void>;
   /** The public key of an access token. */
   readonly keyOf: JWTVerifyGetKey;
+  /** The person whose browser has sent the request. @throws Error of the store */
+  personOf(request: IncomingMessage): Promise<Principal | undefined>;
+  /** Responds: begins a login for the page at `path`. Never rejects. */
+  beginPage(request: IncomingMessage, response: ServerResponse, path: string): Promise<void>;
+  /** The response takes the cookie of the session. @throws Error of the store */
+  endSession(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
 /** Per minute. */
@@ -90,20 +98,52 @@ export function createAuthorizationServer(options: AuthorizationServerOptions): 
   const { logger, now = Date.now, addressOf = peerOf } = options;
   const networkOfRequest = (request: IncomingMessage): string => networkOf(addressOf(request));
   const keys = new SigningKeys(options.store, now);
-  const endpoints = endpointsOf(options, { keys, now, networkOfRequest });
+  const sessions = sessionsOf(options, keys, now);
+  const { endpoints, authorize } = endpointsOf(options, { keys, now, networkOfRequest, sessions });
   const refused = new RefusedRequests(networkOfRequest, now);
+  const answered = async (
+    endpoint: AuthorizationServerEndpoint,
+    request: IncomingMessage,
+    response: ServerResponse,
+    handle: () => unknown,
+  ): Promise<void> => {
+    try {
+      await handle();
+    } catch (error) {
+      const refusal = error instanceof OAuthError ? error : failure(error, endpoint, logger);
+      sendRefusal(refused.counted(refusal, endpoint, request), endpoint, response);
+    }
+  };
   return {
     keyOf: keys.keyOf,
-    async serve(endpoint, request, response) {
-      try {
-        await handlerOf(endpoints[endpoint], request, response)(request, response);
-      } catch (error) {
-        const refusal = error instanceof OAuthError ? error : failure(error, endpoint, logger);
-        sendRefusal(refused.counted(refusal, endpoint, request), endpoint, response);
-      }
-    },
+    serve: (endpoint, request, response) =>
+      answered(endpoint, request, response, () =>
+        handlerOf(endpoints[endpoint], request, response)(request, response),
+      ),
+    personOf: (request) => sessions.of(request),
+    beginPage: (request, response, path) =>
+      answered("authorize", request, response, () => authorize.beginPage(response, path)),
+    endSession: (request, response) => sessions.end(request, response),
   };
 }
+
+function sessionsOf(
+  { store, issuer, signIn, resource, requiredScopes, isReserved }: AuthorizationServerOptions,
+  keys: SigningKeys,
+  now: Now,
+): BrowserSessions {
+  return new BrowserSessions({
+    ...{ store, issuer, resource, isReserved, now },
+    sealing: () => keys.sealing(),
+    personIssuer: signIn.issuer,
+    scopes: offeredScopesOf(signIn, requiredScopes),
+    lifetimeMs: signIn.lifetimeMs,
+  });
+}
+
+const offeredScopesOf = ({ hostScopes }: SignInConfig, required: readonly string[]): readonly string[] => [
+  ...new Set([...required, ...hostScopes]),
+];
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => unknown;
 /** By method. */
@@ -114,6 +154,7 @@ type Endpoints = Readonly<Record<AuthorizationServerEndpoint, Handlers>>;
 interface EndpointParts {
   readonly keys: SigningKeys;
   readonly now: Now;
+  readonly sessions: BrowserSessions;
   /** The network of the client, for limits. */
   readonly networkOfRequest: (request: IncomingMessage) => string;
 }
@@ -122,11 +163,11 @@ const limitOf = (which: keyof typeof LIMITS, now: Now): RateLimit => new RateLim
 
 function endpointsOf(
   options: AuthorizationServerOptions,
-  { keys, now, networkOfRequest }: EndpointParts,
-): Endpoints {
+  { keys, now, networkOfRequest, sessions }: EndpointParts,
+): { readonly endpoints: Endpoints; readonly authorize: Authorize } {
   const { signIn, issuer, resource, requiredScopes, store, logger } = options;
   const allowed = { hosts: signIn.allowedRedirectHosts, schemes: signIn.redirectSchemes };
-  const offeredScopes = [...new Set([...requiredScopes, ...signIn.hostScopes])];
+  const offeredScopes = offeredScopesOf(signIn, requiredScopes);
   const sealing = () => keys.sealing();
   const onLeftOut = leftOutLog(logger, now);
   const onSignIn = limitedSignIns(options.onSignIn, now);
@@ -144,7 +185,7 @@ function endpointsOf(
   const { fetch, isReserved } = options;
   const login = new IssuerLogin({ signIn, fetch, isReserved, now, logger });
   const authorize = new Authorize({
-    ...{ clients, grants, login, sealing, issuer, allowed, now, logger, onSignIn },
+    ...{ clients, grants, login, sessions, sealing, issuer, allowed, now, logger, onSignIn },
     networkOf: networkOfRequest,
     companyIssuer: signIn.issuer,
     offer: { resource, requiredScopes, offeredScopes },
@@ -153,7 +194,7 @@ function endpointsOf(
   const tokens = new TokenEndpoint({
     ...{ clients, grants, keys, issuer, resource, accessTokenMs, now, logger, onSignIn },
   });
-  return {
+  const endpoints: Endpoints = {
     metadata: { GET: (request, response) => sendMetadata(request, response, issuer, offeredScopes) },
     jwks: { GET: async (_, response) => sendJson(response, 200, await keys.jwks()) },
     register: { POST: (q, r) => register(q, r, { sealing, allowed, now, onLeftOut }) },
@@ -162,6 +203,7 @@ function endpointsOf(
     token: { POST: (q, r) => tokens.token(q, r) },
     revoke: { POST: (q, r) => tokens.revoke(q, r) },
   };
+  return { endpoints, authorize };
 }
 
 /** Logs redirect URIs that are left out. Strangers can cause any number of these lines, so they are limited. */

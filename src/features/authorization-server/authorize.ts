@@ -19,6 +19,7 @@ import type { BegunLogin, IssuerLogin } from "./issuer-login.js";
 import { descriptionOf, OAuthError } from "./oauth-error.js";
 import { consentPage, errorPage } from "./pages.js";
 import { ENDPOINT_PATHS } from "./paths.js";
+import type { BrowserSessions } from "./person-sessions.js";
 import {
   type AllowedRedirects,
   destinationOf,
@@ -34,6 +35,7 @@ interface AuthorizeOptions {
   readonly clients: Clients;
   readonly grants: Grants;
   readonly login: IssuerLogin;
+  readonly sessions: BrowserSessions;
   readonly sealing: () => Promise<Sealing>;
   /** The issuer identifier. */
   readonly issuer: string;
@@ -59,11 +61,15 @@ interface PendingConsent extends Pending {
   /** `digestOf` the cookie of the browser that received the page. */
   readonly browser: string;
 }
-interface PendingLogin extends Pending, BegunLogin {}
+/** What the login is for: a host, or a page of the gateway at this path. */
+type Purpose = Pick<Pending, "request"> | { readonly page: string };
+type PendingLogin = Purpose & Omit<Pending, "request"> & BegunLogin;
 
 /** Lifetime (s) of the page, and again of the login. */
 const PENDING_S = 600;
 const CONSENT_COOKIE = "consent";
+/** In events, in the place of a host. */
+const OWN_PAGE = "the page of the gateway";
 
 /** `/oauth/authorize` and the callback from the issuer. */
 export class Authorize {
@@ -120,7 +126,7 @@ export class Authorize {
 
   /** Handles the person's decision, and only then starts a login. @throws OAuthError if it is from another browser */
   async decide(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { login, sealing, now, logger } = this.#options;
+    const { sealing, now, logger } = this.#options;
     checkOwnPage(request);
     const form = await readForm(request);
     const pending = (await sealing()).open("consent", required(form, "request")) as
@@ -149,9 +155,7 @@ export class Authorize {
       return;
     }
     try {
-      const { url, state, nonce, verifier } = await login.begin(this.#callback);
-      const next: PendingLogin = { request: asked, until: now() + PENDING_S * 1000, state, nonce, verifier };
-      this.#cookies.set(response, loginCookie(state), (await sealing()).seal("login", next), PENDING_S);
+      const url = await this.#login(response, { request: asked });
       logger.info(line, `a sign-in in "${asked.clientName}" was allowed on the consent page`);
       redirect(response, url);
     } catch (error) {
@@ -160,9 +164,27 @@ export class Authorize {
     }
   }
 
-  /** Ends the login: the host receives its code. @throws OAuthError if it was not started in this browser */
+  /**
+   * Signs a person in for a page of the gateway itself: no host receives anything, so no consent to one is asked for.
+   *
+   * @throws OAuthError `temporarily_unavailable` if the issuer does not respond
+   */
+  async beginPage(response: ServerResponse, page: string): Promise<void> {
+    redirect(response, await this.#login(response, { page }));
+  }
+
+  /** The URL of the issuer; the response sets the cookie that the callback needs. */
+  async #login(response: ServerResponse, purpose: Purpose): Promise<string> {
+    const { login, sealing, now } = this.#options;
+    const { url, ...begun } = await login.begin(this.#callback);
+    const next: PendingLogin = { ...purpose, ...begun, until: now() + PENDING_S * 1000 };
+    this.#cookies.set(response, loginCookie(begun.state), (await sealing()).seal("login", next), PENDING_S);
+    return url;
+  }
+
+  /** Ends the login: the host receives its code, or the browser a session. @throws OAuthError if it was not started in this browser */
   async finish(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { clients, login, grants, sealing, now, offer, issuer, logger, onSignIn } = this.#options;
+    const { sealing, now } = this.#options;
     const query = readQuery(request);
     const name = loginCookie(required(query, "state"));
     const pending = (await sealing()).open("login", this.#cookies.read(request, name) ?? "") as
@@ -174,10 +196,34 @@ export class Authorize {
         "invalid_request",
         "this sign-in was started in another browser, was used before, or has expired; start again in the host",
       );
+    const url = new URL(this.#callback);
+    for (const [parameter, value] of query) url.searchParams.set(parameter, value);
+    const begun: PendingLogin = pending;
+    if ("page" in begun) await this.#finishPage(response, url, begun);
+    else await this.#finishHost(response, url, begun);
+  }
+
+  async #finishPage(
+    response: ServerResponse,
+    url: URL,
+    pending: BegunLogin & { readonly page: string },
+  ): Promise<void> {
+    const { login, sessions, issuer, logger, onSignIn } = this.#options;
+    const person = await login.finish(url, pending, this.#callback);
+    await sessions.start(response, person);
+    logger.info({ principal: person.subject }, `${person.subject} has signed in at the page of the gateway`);
+    onSignIn({ outcome: "finished", principal: person.subject, host: OWN_PAGE });
+    redirect(response, `${issuer}${pending.page}`);
+  }
+
+  async #finishHost(
+    response: ServerResponse,
+    url: URL,
+    pending: BegunLogin & Pick<Pending, "request">,
+  ): Promise<void> {
+    const { clients, login, grants, offer, issuer, logger, onSignIn } = this.#options;
     const { request: asked } = pending;
     try {
-      const url = new URL(this.#callback);
-      for (const [parameter, value] of query) url.searchParams.set(parameter, value);
       const person = await login.finish(url, pending, this.#callback);
       const resource = resourceOfEndpoint(offer.resource, asked.endpoint ?? "");
       const code = await grants.create(asked, person, resource);

@@ -6,6 +6,7 @@ import type { JWTVerifyGetKey } from "jose";
 import type { AuthConfig } from "../../config/auth-config.js";
 import type { RunningGateway } from "../../core/feature.js";
 import type { Logger } from "../../core/logger.js";
+import type { PersonSessions } from "../../core/person-sessions.js";
 import type { TokenIssuer } from "../../downstream/authenticate/authentication.js";
 import { clientAddress } from "../../http/client-address.js";
 import { strangerLog } from "../../telemetry/stranger-log.js";
@@ -28,6 +29,15 @@ const DOCUMENT_MS = 10_000;
 
 /** The authorization server of the live config. */
 export class LiveAuthorizationServer implements TokenIssuer {
+  /** The persons who are signed in at pages of the gateway. */
+  readonly sessions: PersonSessions = {
+    issuer: () => this.#options.gateway().config().auth?.signIn?.issuer,
+    of: async (request) =>
+      this.sessions.issuer() === undefined ? undefined : (await this.#current()).personOf(request),
+    begin: async (...asked) => (await this.#current()).beginPage(...asked),
+    end: async (...asked) => (await this.#current()).endSession(...asked),
+  };
+
   readonly #options: LiveAuthorizationServerOptions;
   /** Of the config for which the server was made. */
   #auth: AuthConfig | undefined;

@@ -33,6 +33,7 @@ export function openFeature({
       attached = running;
     },
     tokenIssuer: server,
+    personSessions: server.sessions,
     routes: [
       routeTo("metadata", SERVER_METADATA_PATH),
       routeTo("metadata", `${SERVER_METADATA_PATH}/*`),

@@ -17,6 +17,7 @@ import { compilePolicy } from "./faults.js";
 import { inEffect, type PolicyInEffect } from "./in-effect.js";
 import { Limits } from "./limits/limits.js";
 import type { PolicyMetrics } from "./metrics.js";
+import { outlookOf } from "./outlook.js";
 import { evaluateSessionQuestion, type QuestionEvaluator } from "./questions.js";
 import { messageRedaction } from "./redaction/outside-calls.js";
 import { RuleRedactions } from "./redaction/rule-redactions.js";
@@ -123,6 +124,7 @@ export function createPolicy(config: PolicySettings, parts: PolicyParts, before?
     approvals: () => approvals.remembered(),
     revokeApproval: (id) => approvals.revoke(id),
     close: () => approvals.close(),
+    outlook: (client, route) => outlookOf(ruleSet.possible(client, route)),
     explain: (call, knowsGroups) => explain(ruleSet, limits, call, knowsGroups),
     inEffect: () => inEffect(fallback, counted, [limits, ownLimits]),
     carried: { rules: counted, log, approvals, limits, ownLimits },

@@ -2,7 +2,7 @@
 
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Client } from "../../core/client.js";
-import type { CredentialStore } from "../../core/credentials.js";
+import type { CredentialStore, PersonSignIns } from "../../core/credentials.js";
 import { GatewayError } from "../../core/errors.js";
 import type { RunningGateway } from "../../core/feature.js";
 import { inBackground, type Logger } from "../../core/logger.js";
@@ -41,6 +41,18 @@ export class LiveSignIns implements LoginActions {
   readonly connectUrlOf = async (server: string, { principal }: Client): Promise<string | undefined> => {
     if (this.#options.gateway().url() === undefined) return undefined;
     return this.#with(({ signIns }) => signIns.connectUrl(server, principalKey(principal)));
+  };
+
+  /** For the page of a person. */
+  readonly persons: PersonSignIns = {
+    isSignedIn: (server, principal) => this.#with(({ signIns }) => signIns.isSignedIn(server, principal)),
+    connectUrl: async (server, principal) =>
+      this.#options.gateway().url() === undefined
+        ? undefined
+        : this.#with(({ signIns }) => signIns.connectUrl(server, principal)),
+    signOut: async (server, principal) => {
+      await this.#with(({ signIns }) => signIns.signOut(server, principal));
+    },
   };
 
   /** The number of tokens in use that end within the hour and that only a person can replace. */

@@ -1,7 +1,7 @@
 /** The sign-ins of a gateway, by what they plug into it. */
 import { join } from "node:path";
 import { served } from "../../core/admin-page.js";
-import type { CredentialStore } from "../../core/credentials.js";
+import type { CredentialStore, PersonSignIns } from "../../core/credentials.js";
 import type { LayeredServer, OpenFeature, RunningGateway } from "../../core/feature.js";
 import type { Logger } from "../../core/logger.js";
 import { principalKey } from "../../core/principal.js";
@@ -27,7 +27,7 @@ export function openFeature(stateFolder: string, logger: Logger): OpenFeature {
     attach(running) {
       attached = running;
     },
-    ...credentialsIn(signIns.credentials, signIns.connectUrlOf),
+    ...credentialsIn(signIns.credentials, signIns.connectUrlOf, signIns.persons),
     routes: (["connect", "callback", "client"] as const).map((page) => ({
       path: PATHS[page],
       asker: "browser",
@@ -46,8 +46,10 @@ export function openFeature(stateFolder: string, logger: Logger): OpenFeature {
 export const credentialsIn = (
   store: CredentialStore,
   connectUrl: PromptSignInOptions["connectUrl"],
+  persons?: PersonSignIns,
 ): Pick<OpenFeature, "credentials" | "serverLayers"> => ({
   credentials: {
+    persons,
     of: (server, principal) => store.of(server, principal),
     watch: (server, listener) => store.watch(server, listener),
     offersSignIn: (server) => store.offersSignIn(server),

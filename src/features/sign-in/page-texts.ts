@@ -1,7 +1,8 @@
 /** Texts of the sign-in pages. */
 import { idOfKey } from "../../core/principal.js";
+import { html } from "../../http/html-page.js";
 import type { Finished } from "./authorizations.js";
-import { html, type Page } from "./page.js";
+import type { Page } from "./page.js";
 import type { PreparedSignIn, SignInSubject } from "./pending-content.js";
 
 /**

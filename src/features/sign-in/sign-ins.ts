@@ -232,6 +232,17 @@ export class SignIns {
     return state && { ...state, principal: idOfKey(state.principal) };
   }
 
+  /** Whether `principal` has tokens for `server`, or the login from which they come. @throws VaultError */
+  async isSignedIn(server: string, principal: string): Promise<boolean> {
+    const found = this.context.serverOf(server);
+    if (found === undefined) return false;
+    const names = new Set([server, loginServerOf(found).name]);
+    for (const name of names) {
+      if ((await this.context.vault.read(name, ownerAt(found, principal)))?.tokens !== undefined) return true;
+    }
+    return false;
+  }
+
   /** Revokes and deletes the tokens. @throws VaultError */
   signOut(server: string, as: string): Promise<SignedOut> {
     const found = this.context.serverOf(server);

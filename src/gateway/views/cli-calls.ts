@@ -4,6 +4,7 @@ import { exposedPrefix } from "../../catalog/naming.js";
 import type { Config, ConfiguredServer } from "../../config/config.js";
 import { type AdminPage, BadQuery } from "../../core/admin-page.js";
 import type { Reply } from "../../core/call.js";
+import type { CallOutlook } from "../../core/call-policy.js";
 import { callNotes } from "../../core/call-record.js";
 import { invalidParams } from "../../core/check-params.js";
 import type { Client, Principal } from "../../core/client.js";
@@ -23,6 +24,7 @@ import {
   type ExplainQuery,
   explainCall,
   knownPrincipal,
+  knowsGroups,
   type PrincipalQuery,
   supposedClient,
 } from "./explain.js";
@@ -52,7 +54,14 @@ interface CliWait {
 }
 
 /** The entries of one list, each with its server. */
-export type CliList = readonly { readonly server: string; readonly item: JsonObject }[];
+export type CliList = readonly CliListEntry[];
+
+interface CliListEntry {
+  readonly server: string;
+  readonly item: JsonObject;
+  /** Of a tool whose calls are not all allowed; absent too while the groups of the principal are not known. */
+  readonly calls?: CallOutlook;
+}
 
 /** No `/mcp/NAME` with the name in the query. */
 export class UnknownEndpoint extends BadQuery {}
@@ -96,9 +105,15 @@ export async function cliLists(
   const client =
     at === "" ? caller : { ...caller, endpoint: at, affinity: `${caller.affinity} at ${writeJson(at)}` };
   if (client !== CLI_CLIENT) await catalog.prepareLists(client, wait.signal ?? new Stop().signal);
-  const { latest } = pipeline().catalog;
+  const { catalog: inEffect, policy } = pipeline();
+  const { latest } = inEffect;
   const { entries } = all ? latest.view(client).list(kind) : latest.listed(client, kind);
-  return entries.map(({ route, item }) => ({ server: route.upstream, item }));
+  const isMarked = kind === "tools" && (as === undefined || knowsGroups(as, pipeline()));
+  return entries.map(({ route, item }) => {
+    const outlook = isMarked ? policy.outlook(client, route) : undefined;
+    const isNoted = outlook !== undefined && outlook.effect !== "allow";
+    return { server: route.upstream, item, ...(isNoted && { calls: outlook }) };
+  });
 }
 
 /** What each server lists under its own names, by server. */

@@ -165,6 +165,12 @@ export function knownPrincipal(
   return isOfTokens(caller, auth) ? principals.of(principalNamed(caller.as, auth)) : undefined;
 }
 
+/** Whether the groups and claims are known that the caller has: given, those of keys, or those of a token that was seen. */
+export const knowsGroups = (
+  caller: PrincipalQuery,
+  pipeline: Pick<Pipeline, "config" | "principals">,
+): boolean => !isOfTokens(caller, pipeline.config.auth) || knownPrincipal(caller, pipeline) !== undefined;
+
 /** The client of a hypothetical caller. It declares no capabilities. `known`: as its last token has shown it. */
 export function supposedClient(
   { as, groups: given, scopes }: PrincipalQuery,

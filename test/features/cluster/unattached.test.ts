@@ -41,6 +41,8 @@ test("its gateway closes it otherwise, so that it is not closed twice", async ()
     toolCalls: () => undefined,
     url: () => undefined,
     store: undefined,
+    credentials: undefined,
+    personSessions: undefined,
     emit: undefined,
     replica: undefined,
     answerMs: () => 0,

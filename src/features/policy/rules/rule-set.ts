@@ -241,6 +241,21 @@ export class RuleSet {
     return found;
   }
 
+  /** The decisions that calls of a tool may have: the first that needs no arguments to be known, after those that need them. */
+  possible(client: Client, route: Route): readonly Decision[] {
+    const found: Decision[] = [];
+    for (const { config, matcher, when, restricts } of this.#index.rulesFor("call", route)) {
+      if (!matcher.matchesPrincipal(client.principal)) continue;
+      const isUnsure = when?.uses.has("args") === true;
+      const answer =
+        when === undefined || isUnsure ? "yes" : when.evaluate(factsOf({ on: "call", route, client }));
+      if (answer === "no" || (answer !== "yes" && !restricts)) continue;
+      found.push({ effect: config.effect, rule: config });
+      if (!isUnsure) return found;
+    }
+    return [...found, this.#default];
+  }
+
   /** Whether `client` sees the target in a list: whether there is any way to call it that is not unknown. */
   isVisible(client: Client, route: Route): boolean {
     const readings = this.#index.readingsOf(route);
