@@ -129,6 +129,27 @@ templates (1)
     expect(JSON.parse(json.out())[0]).toMatchObject({ name: "find_tools", server: "cardea" });
   });
 
+  test("marks tools whose calls are not all allowed", async () => {
+    const lists = async () => [
+      {
+        server: "a",
+        item: { name: "a__x", description: "About x" },
+        calls: { effect: "deny", rule: "no" } as const,
+      },
+      { server: "a", item: { name: "a__y" }, calls: { effect: "approve" } as const },
+      { server: "a", item: { name: "a__z" } },
+    ];
+    const shell = shellWith({ lists, missing: async () => [] });
+    expect(await runCommandLine(["list", "tools", "--as", "ann"], shell)).toBe(0);
+    expect(shell.out()).toMatch(/a__x +\[a\] {2}\(refused\) {2}About x\n/);
+    expect(shell.out()).toMatch(/a__y +\[a\] {2}\(needs approval\)\n/);
+    const other = shellWith({ lists, missing: async () => [] });
+    await runCommandLine(["list", "tools", "--as", "ann", "--json"], other);
+    const [x, , z] = JSON.parse(other.out()) as readonly object[];
+    expect(x).toMatchObject({ name: "a__x", server: "a", calls: { effect: "deny", rule: "no" } });
+    expect(z).not.toHaveProperty("calls");
+  });
+
   test("says that there is no such URL", async () => {
     const lists: Gateway["lists"] = () =>
       Promise.reject(new UnknownEndpoint('there is no server or profile "x"'));

@@ -68,7 +68,7 @@ type PendingLogin = Purpose & Omit<Pending, "request"> & BegunLogin;
 /** Lifetime (s) of the page, and again of the login. */
 const PENDING_S = 600;
 const CONSENT_COOKIE = "consent";
-/** In events, in the place of a host. */
+/** In events as the host. */
 const OWN_PAGE = "the page of the gateway";
 
 /** `/oauth/authorize` and the callback from the issuer. */

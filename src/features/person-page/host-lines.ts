@@ -17,7 +17,7 @@ export interface HostLines {
 
 /** The name of the entry in every host, as `cardea install` writes it. */
 const NAME = "cardea";
-/** In the place of the key that the operator has given to the person. */
+/** A placeholder: the operator has given the person a key. */
 const AUTHORIZATION = "Bearer YOUR-KEY";
 /** The home folder is as people write it, on every system. */
 const PLACES = { env: {}, home: "~", platform: "linux" } as const;
@@ -45,9 +45,10 @@ const OF_HOST: Readonly<Record<string, Lines>> = {
       },
     });
     const file = html`<p>In <code>claude_desktop_config.json</code> (Settings, Developer, Edit Config):</p><pre>${bridge}</pre>`;
-    return target.way === "signIn"
+    if (target.way !== "signIn") return file;
+    return target.address.startsWith("https:")
       ? html`<p>Settings, Connectors, Add custom connector, with this address:</p><pre>${target.address}</pre>`
-      : file;
+      : html`<p>It signs in at https addresses only, which this is not.</p>`;
   },
   vscode: (target, host) => {
     if (needsKey(target)) return entryIn(target, host, "In mcp.json (command MCP: Open User Configuration):");
@@ -101,4 +102,8 @@ function entryOf(target: HostTarget, host: KnownHost): unknown {
   return host.http({ kind: "http", url: target.address, headers }, host.serversPath(undefined));
 }
 
-const json = (value: unknown): string => JSON.stringify(value, null, 2);
+/** Each line is a value of its own: line ends in a value are shown as what they would hide. */
+const json = (value: unknown): Html => {
+  const lines = JSON.stringify(value, null, 2).split("\n");
+  return html`${lines.map((line, at) => (at === 0 ? html`${line}` : html`\n${line}`))}`;
+};

@@ -27,7 +27,7 @@ export function openFeature(logger: Logger): OpenFeature {
         path: PAGE_PATH,
         asker: "browser",
         isForPersons: true,
-        // A program that asks for this path is told where the endpoint is.
+        // A program gets the refusal of an unknown path, which names the endpoint.
         serve: (request, response) =>
           isForBrowser(request) || isForm(request)
             ? opened().then((it) => it.serve(request, response))

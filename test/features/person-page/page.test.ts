@@ -22,7 +22,7 @@ afterAll(async () => {
 const get = (url: string, headers: Readonly<Record<string, string>> = {}) =>
   send(url, { method: "GET", headers: { ...BROWSER, ...headers } });
 
-describe("a gateway that asks nobody who it is", () => {
+describe("a gateway without authentication", () => {
   test("shows the address, how each host is connected, and the tools that every host has", async () => {
     const url = open;
     const { status, text, headers } = await get(pageOf(url));
@@ -35,6 +35,9 @@ describe("a gateway that asks nobody who it is", () => {
       /cursor-deeplink\/mcp\/install\?name=cardea&(?:amp;)?config=([^"]+)"/.exec(text)?.[1] ?? "";
     const decoded = Buffer.from(decodeURIComponent(config), "base64").toString();
     expect(JSON.parse(decoded)).toEqual({ url });
+    const entry = { mcpServers: { cardea: { serverUrl: url } } };
+    expect(text).toContain(`<pre>${JSON.stringify(entry, null, 2).replaceAll('"', "&quot;")}</pre>`);
+    expect(text).not.toContain("�");
     for (const host of ["Claude Desktop", "Windsurf", "Zed", "Gemini CLI", "opencode"])
       expect(text).toContain(`<summary>${host}</summary>`);
     expect(text).toContain("wiki__read");
@@ -117,7 +120,7 @@ describe("browsers at the URL for hosts", () => {
     }
   });
 
-  test("a program that posts to the page's path is told where the endpoint is", async () => {
+  test("a program that posts to the path of the page learns where the endpoint is", async () => {
     const { status, text } = await send(pageOf(open), { headers: JSON_HEADERS, body: "{}" });
     expect(status).toBe(404);
     expect(text).toContain("the MCP endpoint is /mcp");
