@@ -37,7 +37,7 @@ interface Session extends Person {
 /** Groups of a person are as old as the session, so it is short: a working day. */
 const SESSION_MS = 8 * 3_600_000;
 /** Of one person; the oldest ends for a new one. */
-export const MAX_SESSIONS = 10;
+const MAX_SESSIONS = 10;
 const COOKIE = "session";
 /** The parts of an id, in characters of base64url. */
 const PERSON_LENGTH = 21;

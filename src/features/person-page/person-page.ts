@@ -117,10 +117,10 @@ export class PersonPage {
    * address to which the issuer leads back.
    */
   #ownLoopback(request: IncomingMessage): string | undefined {
-    const { config, url } = this.options.gateway();
-    const { auth, listen } = config();
+    const gateway = this.options.gateway();
+    const { auth, listen } = gateway.config();
     if (auth?.signIn === undefined || listen.http.publicUrl !== undefined) return undefined;
-    const own = new URL(url() ?? "http://127.0.0.1").origin;
+    const own = new URL(gateway.url() ?? "http://127.0.0.1").origin;
     const asked = new URL(originOf(request));
     return isLoopback(asked.hostname) && asked.port === new URL(own).port && asked.origin !== own
       ? own

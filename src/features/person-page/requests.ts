@@ -12,7 +12,7 @@ export const isForm = ({ method, headers }: Pick<IncomingMessage, "method" | "he
 const FORM = /^application\/x-www-form-urlencoded(?:\s*;|$)/i;
 
 /** A button of the page. */
-export type PageAction = "sign-in" | "sign-out" | "connect" | "disconnect";
+type PageAction = "sign-in" | "sign-out" | "connect" | "disconnect";
 const ACTIONS: readonly string[] = ["sign-in", "sign-out", "connect", "disconnect"] satisfies PageAction[];
 
 /** What was pressed, and for `connect` and `disconnect` at which server. */

@@ -17,11 +17,11 @@ import { freePort } from "../../support/told-port.js";
 export const PAGE = personPage.name;
 /** What a browser sends with the address that a person has typed. */
 export const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8", "user-agent": "Mozilla/5.0" };
-export const KEY = "the-key-of-ann";
+const KEY = "the-key-of-ann";
 export const KEYS = [{ id: "ann", hash: `sha256:${createHash("sha256").update(KEY).digest("hex")}` }];
 
 /** Rules for persons by id, as the issuer of tests names no groups. */
-export const RULES = [
+const RULES = [
   { name: "read-only", tools: ["wiki__write"], effect: "deny", message: "the wiki is read-only here" },
   { name: "ask", tools: ["wiki__delete"], effect: "approve" },
   { name: "small", tools: ["wiki__sum"], when: "args.a > 3", effect: "deny" },
