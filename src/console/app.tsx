@@ -28,14 +28,14 @@ interface View {
   readonly name: string;
   readonly label: string;
   readonly icon: IconName;
-  /** The API page that it needs. */
-  readonly page: string;
+  /** The API page that it needs; of several, one. */
+  readonly page: string | readonly string[];
   readonly Component: ComponentType<{ readonly item: string | undefined }>;
 }
 
 const VIEWS: readonly View[] = [
   { name: "overview", label: "Overview", icon: "overview", page: "status", Component: Overview },
-  { name: "inbox", label: "Inbox", icon: "inbox", page: "questions", Component: InboxView },
+  { name: "inbox", label: "Inbox", icon: "inbox", page: ["questions", "approvals"], Component: InboxView },
   { name: "servers", label: "Servers", icon: "servers", page: "servers", Component: ServersView },
   { name: "tools", label: "Tools", icon: "tools", page: "lists", Component: ToolsView },
   { name: "calls", label: "Calls", icon: "calls", page: "calls", Component: CallsView },
@@ -50,7 +50,7 @@ export function App() {
   const state = useStore(gateway);
   const { isLocked } = useStore(access);
   const { view, item } = useStore(route);
-  const shown = VIEWS.filter(({ page }) => hasPage(state, page));
+  const shown = VIEWS.filter(({ page }) => [page].flat().some((each) => hasPage(state, each)));
   const current = shown.find(({ name }) => name === view) ?? shown[0];
   return (
     <>

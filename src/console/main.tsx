@@ -4,6 +4,7 @@ import { App } from "./app.js";
 import { startKeyboard } from "./keyboard.js";
 import { startCalls } from "./state/calls.js";
 import { startPolling } from "./state/gateway.js";
+import { finishSignIn } from "./state/sign-in.js";
 import { applyTheme } from "./state/theme.js";
 import { useLinks } from "./state/unlock.js";
 
@@ -15,5 +16,6 @@ startKeyboard();
 const linksUsed = useLinks();
 render(<App />, root);
 await linksUsed;
+await finishSignIn();
 startPolling();
 startCalls();

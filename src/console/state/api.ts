@@ -1,5 +1,14 @@
 /** Requests to the admin listener, with the token of this tab. */
+import { renewedToken, setSession } from "./session.js";
 import { Store } from "./store.js";
+
+/** Who has the token of this tab, as the listener knows it. */
+export interface Me {
+  readonly principal?: string;
+  readonly role?: "operator" | "viewer" | "person";
+  /** Where persons sign in; absent where the page cannot lead them there. */
+  readonly signIn?: { readonly issuer: string; readonly resource: string };
+}
 
 /** The admin listener requires a token, or rejected it. */
 export class TokenNeeded extends Error {
@@ -15,16 +24,25 @@ export class Refused extends Error {
 const TOKEN = "cardea-admin-token";
 
 /** Whether there is a token, whether the pages are locked, and whether the last token was rejected. */
-export const access = new Store({
+export const access = new Store<{
+  readonly hasToken: boolean;
+  readonly isLocked: boolean;
+  readonly isWrong: boolean;
+  readonly me: Me;
+  readonly signInTrouble: string | undefined;
+}>({
   hasToken: sessionStorage.getItem(TOKEN) !== null,
   isLocked: false,
   isWrong: false,
+  me: {},
+  signInTrouble: undefined,
 });
 
 /** Replaces the token of the tab. */
 export function enterToken(text: string): void {
   sessionStorage.setItem(TOKEN, text.trim());
-  access.set({ hasToken: true, isLocked: false, isWrong: false });
+  setSession(undefined);
+  access.set({ hasToken: true, isLocked: false, isWrong: false, signInTrouble: undefined });
 }
 
 /** Deletes a token that the listener rejected. */
@@ -32,6 +50,13 @@ export function dropToken(): void {
   const isWrong = sessionStorage.getItem(TOKEN) !== null;
   sessionStorage.removeItem(TOKEN);
   access.set({ hasToken: false, isWrong });
+}
+
+/** Reads who asks, with the token of this tab or without one. Never rejects: an older gateway does not say. */
+export async function readMe(): Promise<Me> {
+  const me = await getPage<Me>("me").catch((): Me => ({}));
+  access.set({ me });
+  return me;
 }
 
 /**
@@ -45,8 +70,14 @@ export async function send(path: string, options: RequestInit = {}): Promise<Res
   const headers = new Headers(options.headers);
   if (token !== null) headers.set("authorization", `Bearer ${token}`);
   const response = await fetch(path, { ...options, headers });
-  if (response.status === 401) throw new TokenNeeded();
-  return response;
+  if (response.status !== 401) return response;
+  const renewed = token === null ? undefined : await renewedToken();
+  if (renewed === undefined) throw new TokenNeeded();
+  sessionStorage.setItem(TOKEN, renewed);
+  headers.set("authorization", `Bearer ${renewed}`);
+  const again = await fetch(path, { ...options, headers });
+  if (again.status === 401) throw new TokenNeeded();
+  return again;
 }
 
 /** The JSON of the page `/api/v1/NAME`. @throws TokenNeeded, Refused, TypeError */

@@ -31,6 +31,15 @@ export interface GatewayState {
 /** Whether the gateway provides `/api/v1/NAME`. */
 export const hasPage = ({ served }: GatewayState, name: string): boolean => served?.pages.has(name) === true;
 
+/** Whether it provides the action at this path, for this caller. */
+export const hasActionAt = ({ served }: GatewayState, path: string): boolean => {
+  const parts = path.split("/");
+  return [...(served?.actions ?? [])].some((action) => {
+    const named = action.split("/");
+    return named.length === parts.length && named.every((part, at) => part === "*" || part === parts[at]);
+  });
+};
+
 /** Whether the gateway provides the action; `servers/NAME/restart` is listed as `servers/∗/restart`. */
 export const hasAction = ({ served }: GatewayState, name: string): boolean =>
   served?.actions.has(name) === true;

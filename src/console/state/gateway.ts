@@ -1,5 +1,5 @@
 /** Polls the gateway's pages every 3 s while the tab is visible. */
-import { access, dropToken, getPage, TokenNeeded } from "./api.js";
+import { access, dropToken, getPage, readMe, TokenNeeded } from "./api.js";
 import type { GatewayState, Served } from "./gateway-state.js";
 import { Store } from "./store.js";
 
@@ -45,6 +45,9 @@ export async function refresh(): Promise<void> {
   } catch (error) {
     if (error instanceof TokenNeeded) {
       dropToken();
+      // The next token may be that of a person with other rights.
+      gateway.set({ served: undefined });
+      await readMe();
       access.set({ isLocked: true });
     } else {
       const message = error instanceof Error ? error.message : String(error);
@@ -82,8 +85,11 @@ async function readServed(): Promise<Served> {
   const { pages = [], actions = [] } = await getPage<{ pages?: string[]; actions?: string[] }>("");
   const short = (path: string): string => path.replace("/api/v1/", "");
   const names = new Set(pages.map(short));
-  // The OpenAPI document lists the actions; an older gateway has none.
-  const described = names.has("openapi.json") ? await getPage<Described>("openapi.json") : {};
+  const { role, principal } = await readMe();
+  if (names.size === 0 && role === "person")
+    throw new Error(`${principal} may not read this gateway: listen.admin.access names no group of this person`);
+  // The OpenAPI document lists the actions; an older gateway has none. It has all, of which a viewer may use none.
+  const described = names.has("openapi.json") && (role === undefined || role === "operator") ? await getPage<Described>("openapi.json") : {};
   const posts = Object.entries(described.paths ?? {}).flatMap(([path, item]) =>
     "post" in item ? [path] : [],
   );

@@ -1,8 +1,10 @@
 /** Action buttons: with confirmation, token prompt and error message. */
 import { useState } from "preact/hooks";
-import { dropToken, postAction, TokenNeeded } from "../state/api.js";
+import { access, dropToken, postAction, TokenNeeded } from "../state/api.js";
 import { openDialog } from "../state/dialogs.js";
-import { refresh } from "../state/gateway.js";
+import { gateway, refresh } from "../state/gateway.js";
+import { hasActionAt } from "../state/gateway-state.js";
+import { useStore } from "../state/store.js";
 import { promptToken } from "./prompt-token.js";
 
 /** Runs `work`, and prompts for the token until it is accepted. @returns undefined if cancelled */
@@ -42,6 +44,7 @@ export function ActionButton({
 }: ActionButtonProps) {
   const [trouble, setTrouble] = useState<string>();
   const [isBusy, setBusy] = useState(false);
+  const { role } = useStore(access).me;
   const act = async (): Promise<void> => {
     if (question !== undefined && !(await confirmed(question, label, isDangerous))) return;
     setBusy(true);
@@ -54,6 +57,8 @@ export function ActionButton({
       setBusy(false);
     }
   };
+  // What a person may not do is no choice.
+  if (role !== undefined && role !== "operator" && !hasActionAt(gateway.state, action)) return null;
   return (
     <>
       <button

@@ -1,8 +1,9 @@
 /** The header: the gateway's name and state, and the theme. */
 import { countOf, spanOf } from "../format.js";
 import { access, dropToken } from "../state/api.js";
+import { endSession } from "../state/sign-in.js";
 import { calls } from "../state/calls.js";
-import { gateway } from "../state/gateway.js";
+import { gateway, refresh } from "../state/gateway.js";
 import { pressing, problemsOf } from "../state/problems.js";
 import { useStore } from "../state/store.js";
 import { nextTheme, theme } from "../state/theme.js";
@@ -14,7 +15,7 @@ import { promptToken } from "./prompt-token.js";
 /** Shown above each view. */
 export function Header() {
   const state = useStore(gateway);
-  const { hasToken, isLocked } = useStore(access);
+  const { hasToken, isLocked, me } = useStore(access);
   const { chosen } = useStore(theme);
   const { rows } = useStore(calls);
   const { status } = state;
@@ -34,7 +35,19 @@ export function Header() {
       <p class="health" role="status">
         <Badge tone={tone}>{word}</Badge>
       </p>
-      {!isLocked && (
+      {!isLocked && me.principal !== undefined && (
+        <p title={`Role: ${me.role}`}>
+          <span class="hidden">Signed in as </span>
+          {me.principal}
+          {me.role === "viewer" && <span class="quiet"> (may read)</span>}
+        </p>
+      )}
+      {!isLocked && me.principal !== undefined && me.principal !== "admin-token" && (
+        <button type="button" class="plain" onClick={() => void signOut()}>
+          Sign out
+        </button>
+      )}
+      {!isLocked && (me.principal === undefined || me.principal === "admin-token") && (
         <button
           type="button"
           class="plain"
@@ -51,6 +64,13 @@ export function Header() {
       </button>
     </header>
   );
+}
+
+/** The next reading of the pages locks the page. */
+async function signOut(): Promise<void> {
+  await endSession();
+  dropToken();
+  await refresh();
 }
 
 function healthOf(state: typeof gateway.state, rows: typeof calls.state.rows): readonly [Tone, string] {

@@ -1,11 +1,13 @@
 /** The token prompt of a locked page. */
 import { useEffect, useRef } from "preact/hooks";
 import { access, enterToken } from "../state/api.js";
+import { signIn } from "../state/sign-in.js";
 import { useStore } from "../state/store.js";
 
 /** Prompts for the token; nothing else is shown until it is accepted. */
 export function TokenPrompt() {
-  const { isWrong } = useStore(access);
+  const { isWrong, me, signInTrouble } = useStore(access);
+  const { signIn: offer } = me;
   const input = useRef<HTMLInputElement>(null);
   useEffect(() => input.current?.focus(), []);
   return (
@@ -18,6 +20,16 @@ export function TokenPrompt() {
         }}
       >
         <h1>This gateway is locked</h1>
+        {offer !== undefined && (
+          <button type="button" class="main" onClick={() => void signIn(offer)}>
+            Sign in
+          </button>
+        )}
+        {signInTrouble !== undefined && (
+          <p class="bad" role="alert">
+            {signInTrouble}
+          </p>
+        )}
         <label for="token">Token of its admin listener</label>
         <input ref={input} id="token" type="password" autocomplete="off" spellcheck={false} required />
         <p class="quiet">
@@ -29,7 +41,7 @@ export function TokenPrompt() {
             That is not the token.
           </p>
         )}
-        <button type="submit" class="main">
+        <button type="submit" class={offer === undefined ? "main" : ""}>
           Enter
         </button>
       </form>

@@ -91,11 +91,21 @@ export function adminApp(settings: AdminListenerOptions, pages: readonly AdminPa
   if (links !== undefined) addConsoleRoutes(app, links, access, addressOf);
   addPages(app, settings, pages, access);
   for (const [path, file] of files) {
-    app.get(path, (c) => c.body(file.text, 200, { "content-type": file.type, "cache-control": file.cache }));
+    app.get(path, async (c) => {
+      if (path === "/") c.header("content-security-policy", await pagePolicy(settings));
+      return c.body(file.text, 200, { "content-type": file.type, "cache-control": file.cache });
+    });
   }
   app.notFound((c) => c.json({ error: "there is nothing at this path" }, 404));
   addErrors(app, settings);
   return app;
+}
+
+/** The policy of the console, which asks the authorization server for tokens by itself. */
+async function pagePolicy({ access, persons }: AdminListenerOptions): Promise<string> {
+  const { "content-security-policy": policy = "" } = SECURITY_HEADERS;
+  const offer = access === undefined ? undefined : await persons?.offer();
+  return offer === undefined ? policy : `${policy}; connect-src 'self' ${new URL(offer.issuer).origin}`;
 }
 
 /** Headers, the Host header, the token and the method, before any route. */

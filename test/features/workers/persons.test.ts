@@ -15,15 +15,12 @@ testOf("admin", "audit")(
     const folder = mkdtempSync(join(tmpdir(), "cardea-test-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
     const file = join(folder, "audit.jsonl");
-    const started = startTwo(
-      (end) => onTestFinished(async () => void (await end())),
-      {
-        listen: { admin: { access: { viewers: ["group:oncall"], operators: ["group:platform"] } } },
-        auth: { jwt: { issuer: company.url, audience: AUDIENCE } },
-        audit: { file },
-        mcpServers: {},
-      },
-    );
+    const started = startTwo((end) => onTestFinished(async () => void (await end())), {
+      listen: { admin: { access: { viewers: ["group:oncall"], operators: ["group:platform"] } } },
+      auth: { jwt: { issuer: company.url, audience: AUDIENCE } },
+      audit: { file },
+      mcpServers: {},
+    });
     const [, , admin = ""] = await started.says(/ready: (http:\S+) \(admin: (http:[^)]+)\)/);
     const ask = async (path: string, groups?: readonly string[], method = "GET") => {
       const headers = {
