@@ -3,7 +3,7 @@ import { renewedToken, setSession } from "./session.js";
 import { Store } from "./store.js";
 
 /** Who has the token of this tab, as the listener knows it. */
-export interface Me {
+interface Me {
   readonly principal?: string;
   readonly role?: "operator" | "viewer" | "person";
   /** Where persons sign in; absent where the page cannot lead them there. */

@@ -87,9 +87,14 @@ async function readServed(): Promise<Served> {
   const names = new Set(pages.map(short));
   const { role, principal } = await readMe();
   if (names.size === 0 && role === "person")
-    throw new Error(`${principal} may not read this gateway: listen.admin.access names no group of this person`);
+    throw new Error(
+      `${principal} may not read this gateway: listen.admin.access names no group of this person`,
+    );
   // The OpenAPI document lists the actions; an older gateway has none. It has all, of which a viewer may use none.
-  const described = names.has("openapi.json") && (role === undefined || role === "operator") ? await getPage<Described>("openapi.json") : {};
+  const described =
+    names.has("openapi.json") && (role === undefined || role === "operator")
+      ? await getPage<Described>("openapi.json")
+      : {};
   const posts = Object.entries(described.paths ?? {}).flatMap(([path, item]) =>
     "post" in item ? [path] : [],
   );

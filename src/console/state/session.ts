@@ -45,7 +45,10 @@ async function renew(): Promise<string | undefined> {
     if (response.status < 500 && response.status !== 429) setSession(undefined);
     return undefined;
   }
-  const answer = (await response.json()) as { readonly access_token: string; readonly refresh_token?: string };
+  const answer = (await response.json()) as {
+    readonly access_token: string;
+    readonly refresh_token?: string;
+  };
   setSession({ ...session, refreshToken: answer.refresh_token ?? refreshToken });
   return answer.access_token;
 }

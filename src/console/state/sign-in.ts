@@ -4,7 +4,7 @@ import { showRoute } from "./route.js";
 import { type Session, sessionOf, setSession } from "./session.js";
 
 /** Where the gateway says that persons sign in. */
-export interface SignInOffer {
+interface SignInOffer {
   readonly issuer: string;
   /** The audience of the tokens. */
   readonly resource: string;
@@ -91,7 +91,8 @@ async function redeem(query: URLSearchParams, pending: Pending): Promise<void> {
   if (query.get("state") !== state || query.get("iss") !== issuer)
     throw new Error("the answer is not that of the sign-in of this tab");
   const code = query.get("code");
-  if (code === null) throw new Error(query.get("error_description") ?? query.get("error") ?? "there is no code");
+  if (code === null)
+    throw new Error(query.get("error_description") ?? query.get("error") ?? "there is no code");
   const form = {
     ...{ grant_type: "authorization_code", code, code_verifier: verifier, client_id: clientId, resource },
     redirect_uri: `${location.origin}/`,

@@ -1,10 +1,10 @@
 /** The header: the gateway's name and state, and the theme. */
 import { countOf, spanOf } from "../format.js";
 import { access, dropToken } from "../state/api.js";
-import { endSession } from "../state/sign-in.js";
 import { calls } from "../state/calls.js";
 import { gateway, refresh } from "../state/gateway.js";
 import { pressing, problemsOf } from "../state/problems.js";
+import { endSession } from "../state/sign-in.js";
 import { useStore } from "../state/store.js";
 import { nextTheme, theme } from "../state/theme.js";
 import { Badge, type Tone } from "./badge.js";
