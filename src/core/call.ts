@@ -220,6 +220,8 @@ export type Reply =
       readonly sealedState?: string;
       /** Only inside that middleware. */
       readonly state?: RoundState;
+      /** Whether the gateway itself waits for something else than answers: the call is made again at once, and the round counts for no limit. */
+      readonly isWaiting?: true;
       /** Reports requests that are no longer pending; absent if the gateway cannot know. */
       readonly open?: OpenRequests;
     };
@@ -300,12 +302,29 @@ export interface PolicyRoundState {
     readonly call: string;
     readonly isCut?: boolean;
   };
+  /** The approval by another person that the call waits for. */
+  readonly waits?: WaitingRound;
   /** The identity of the rule whose approval was given in an earlier round. */
   readonly approved?: string;
   /** Questions of this round that the policy refused; they are answered together with the rest. */
   readonly refused?: Readonly<Record<string, QuestionKind>>;
   /** How many rounds of the server's questions there have been. */
   readonly rounds: number;
+}
+
+/** An approval by another person, as the rounds of its call carry it: it is opened again where no process knows it. */
+interface WaitingRound {
+  /** Also the single use of its decision. */
+  readonly id: string;
+  /** The identity of the rule. */
+  readonly rule: string;
+  /** The digest of the call that is shown. */
+  readonly call: string;
+  /** ms since 1970. */
+  readonly at: number;
+  readonly expiresAt: number;
+  /** Whether only this process knows it. */
+  readonly isLocal: boolean;
 }
 
 /** The token under which the sender of `params` receives progress; undefined if it asks for none. */

@@ -72,6 +72,8 @@ export interface GatewayErrorOptions {
   readonly rule?: string;
   /** The server it is about, by its key in the config. */
   readonly server?: string;
+  /** A word that tells apart refusals of the same code, such as `expired`. */
+  readonly reason?: string;
   /** OAuth scopes that would allow the call. */
   readonly scopes?: readonly string[];
   /** With `sign_in_required`: where the person signs in, where there is such a page. */
@@ -127,6 +129,8 @@ interface Refusal {
   readonly server?: string;
   readonly retryable: boolean;
   readonly retryAfterMs?: number;
+  /** A word that tells apart refusals of the same code, such as `expired`. */
+  readonly reason?: string;
 }
 
 /** The `_meta` key of a refusal in a tool result. */
@@ -156,7 +160,7 @@ function signInMeta({ options: { server, signInUrl } }: GatewayError): JsonObjec
 
 /** The facts of `error`; `server` is filled in where the error names none. */
 export function refusalOf(error: GatewayError, server?: string): Refusal {
-  const { rule, retryAfterMs } = error.options;
+  const { rule, retryAfterMs, reason } = error.options;
   // A call that the gateway answers itself has a route without a server.
   const about = (error.options.server ?? server) || undefined;
   return {
@@ -165,6 +169,7 @@ export function refusalOf(error: GatewayError, server?: string): Refusal {
     ...(about !== undefined && { server: about }),
     retryable: error.retryable,
     ...(retryAfterMs !== undefined && { retryAfterMs: Math.ceil(retryAfterMs) }),
+    ...(reason !== undefined && { reason }),
   };
 }
 

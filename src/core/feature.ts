@@ -129,6 +129,8 @@ export interface OperatorAction {
   readonly summary: string;
   /** Whether only some workers have its target: then one that has none is no failure. */
   readonly isOfOne?: true;
+  /** Whether each signed-in person may do it: `act` decides by the caller. Default: operators. */
+  readonly isForPersons?: true;
 }
 
 /** What a feature adds to the admin API, as the process knows it that only passes requests on to others. */
@@ -147,8 +149,8 @@ export interface OwnAdminAction extends AdminAction {
 
 /** An action of an operator in a process that does it. */
 export interface OwnOperatorAction extends OperatorAction {
-  /** Resolves to undefined when it is done, otherwise to the reason as a sentence. */
-  act(target: string): Promise<string | undefined>;
+  /** Resolves to undefined when it is done, otherwise to the reason as a sentence. `by`: who acts. */
+  act(target: string, by: AdminCaller): Promise<string | undefined>;
 }
 
 /** What a feature may use of the gateway that runs it. @public `gateway/slots.ts` adds the config in effect */

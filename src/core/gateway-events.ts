@@ -5,7 +5,7 @@ export interface GatewayEvent {
   readonly kind: "approval" | "reload" | "admin" | "sign_in";
   /** The id of who did it. */
   readonly principal?: string;
-  /** Of an action of an operator: where it came from. */
+  /** Of an action of an operator, and of a decision about an approval: where it came from. */
   readonly address?: string;
   /** Name and version of the host. */
   readonly host?: string;
@@ -15,6 +15,8 @@ export interface GatewayEvent {
   readonly target?: string;
   /** The server, by its key in the config. */
   readonly server?: string;
+  /** Of an approval that another person decided: the id of who made the call. */
+  readonly caller?: string;
   /** Of an approval `accepted`, `declined` or `expired`. */
   readonly decision?: string;
   readonly rule?: string;

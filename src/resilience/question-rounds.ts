@@ -86,7 +86,7 @@ function resumedCall(call: Call, round: PolicyRoundState | undefined): Call {
   if (round === undefined || call.inputResponses === undefined) return call;
   const { inputResponses, ...rest } = call;
   // The answer was for the gateway's own question; the call has not reached the server yet.
-  if (round.asked !== undefined) return rest;
+  if (round.asked !== undefined || round.waits !== undefined) return rest;
   const { policy: _, ...state } = inputResponses.state ?? {};
   const others = Object.keys(state).length > 0 ? state : undefined;
   return { ...rest, inputResponses: withRefusals(inputResponses, round.refused ?? {}, others) };

@@ -101,8 +101,12 @@ export function sealedState({
 }
 
 /** Whether the state refers to what one process keeps. */
-const needsItsProcess = ({ parked, links, roots, signIn }: RoundState): boolean =>
-  parked !== undefined || links !== undefined || roots !== undefined || signIn !== undefined;
+const needsItsProcess = ({ parked, links, roots, signIn, policy }: RoundState): boolean =>
+  parked !== undefined ||
+  links !== undefined ||
+  roots !== undefined ||
+  signIn !== undefined ||
+  policy?.waits?.isLocal === true;
 
 /**
  * The id of the round and the gateway's members as one line of JSON, then the server's own state unchanged: it may have any

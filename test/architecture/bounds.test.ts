@@ -126,6 +126,10 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "features/policy/bounds.test.ts",
     title: "memory stays bounded while hosts send without end:",
   },
+  "features/policy/second-person/open-approvals.ts": {
+    file: "features/policy/second-person/second-person.test.ts",
+    title: "are bounded for each principal and in all, and make room as they end",
+  },
   "features/policy/approvals.ts": {
     file: "features/policy/bounds.test.ts",
     title: "memory stays bounded while hosts send without end:",

@@ -44,7 +44,8 @@ export async function inputLoop(
   let refused: ReadonlySet<string> = new Set();
   let hasServerReply = false;
   try {
-    for (let round = 1; reply.kind === "input_required"; round += 1) {
+    for (let round = 1; reply.kind === "input_required"; ) {
+      const { isWaiting = false } = reply;
       const reason = stopReason(reply, round, refused);
       if (reason !== undefined) return failedReply(call, reason);
       const answers: RoundResponses = await collectInputResponses(reply, call, context);
@@ -57,6 +58,7 @@ export async function inputLoop(
         inputResponses: answers.answers,
         record: notesOfNextRound(call.record),
       });
+      if (!isWaiting) round += 1;
     }
     hasServerReply = reply.refusal === undefined;
     return reply;
@@ -90,7 +92,7 @@ async function collectInputResponses(
   context: QuestionContext,
 ): Promise<RoundResponses> {
   const questions = Object.entries(reply.requests);
-  if (questions.length === 0) await pause(EMPTY_ROUND_DELAY_MS, call.signal);
+  if (questions.length === 0 && reply.isWaiting !== true) await pause(EMPTY_ROUND_DELAY_MS, call.signal);
   const tracker = new OpenQuestionTracker(reply, call.signal);
   try {
     const outcomes = await Promise.all(

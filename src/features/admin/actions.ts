@@ -54,11 +54,11 @@ export function isActionPath({ kinds }: AdminActions): (path: string) => boolean
 export function addActionRoutes(
   app: AdminApp,
   actions: AdminActions,
-  refused: (c: AdminContext) => Response | undefined,
+  refused: (c: AdminContext, action: OperatorAction) => Response | undefined,
 ): void {
   for (const action of actions.kinds) {
     app.post(`/api/v1/${action.path}`, async (c) => {
-      const refusal = refused(c);
+      const refusal = refused(c, action);
       if (refusal !== undefined) return refusal;
       const { worker } = await bodyObject(c.req.raw);
       if (worker !== undefined && typeof worker !== "number") throw new BadQuery('"worker" is a number');

@@ -86,7 +86,9 @@ export function adminApp(settings: AdminListenerOptions, pages: readonly AdminPa
     },
   );
   if (settings.actions !== undefined)
-    addActionRoutes(app, settings.actions, (c) => access.refusedAction(c, "an action"));
+    addActionRoutes(app, settings.actions, (c, action) =>
+      access.refusedAction(c, "an action", neededFor(action)),
+    );
   addPersonRoutes(app, access, settings);
   if (links !== undefined) addConsoleRoutes(app, links, access, addressOf);
   addPages(app, settings, pages, access);

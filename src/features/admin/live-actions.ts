@@ -21,7 +21,7 @@ interface LiveActionsOptions {
 }
 
 /** What an action does to its target. */
-type Act = (target: string) => ActionOutcome | Promise<ActionOutcome>;
+type Act = (target: string, by: AdminCaller) => ActionOutcome | Promise<ActionOutcome>;
 
 /** A tool that is disabled until the next reload. */
 interface DisabledTool {
@@ -51,7 +51,9 @@ export class LiveActions implements AdminActions {
     };
     this.#acts = new Map<string, Act>([
       ...Object.entries(own),
-      ...more.map((action) => [action.name, (target: string) => action.act(target)] as const),
+      ...more.map(
+        (action) => [action.name, (target: string, by: AdminCaller) => action.act(target, by)] as const,
+      ),
     ]);
   }
 
@@ -68,7 +70,7 @@ export class LiveActions implements AdminActions {
   async act({ name: action }: OperatorAction, target: string, caller: AdminCaller): Promise<ActionOutcome> {
     const { telemetry, emit } = this.#options;
     const by = operatorOf(caller);
-    const error = await this.#acts.get(action)?.(target);
+    const error = await this.#acts.get(action)?.(target, caller);
     const outcome = error ?? "done";
     telemetry.logger.info({ action, target: shortText(target, 200), outcome, ...by }, "an operator acted");
     const server = action === "restart_server" ? { server: target } : {};

@@ -5,7 +5,7 @@ import { GatewayError, unknownTarget } from "../../core/errors.js";
 import { RESUMABLE_METHODS, TASK_METHODS, targetOf } from "../../core/methods.js";
 import { QuestionRounds } from "../../resilience/question-rounds.js";
 import { newRoundId } from "../../resilience/used-rounds.js";
-import { type Approvals, supportsFormElicitation } from "./approvals.js";
+import { type Approvals, shownIdentity, supportsFormElicitation } from "./approvals.js";
 import type { RuleConfig } from "./config.js";
 import { identityOf } from "./identity.js";
 import { type QuestionEvaluator, questionRules } from "./questions.js";
@@ -19,6 +19,8 @@ import {
   type RedactingRule,
   redacts,
 } from "./rules/policy-input.js";
+import type { SecondPerson } from "./second-person/second-person.js";
+import { shownArguments } from "./second-person/shown-arguments.js";
 
 /**
  * Belongs below `sealedState`, which has verified the state that comes back with answers, and above the limits: what
@@ -28,8 +30,9 @@ export function access(
   evaluator: QuestionEvaluator,
   approvals: Approvals,
   redactions: RuleRedactions,
+  secondPerson: SecondPerson,
 ): Middleware {
-  const rules = new AccessRules(evaluator, approvals, redactions);
+  const rules = new AccessRules(evaluator, approvals, redactions, secondPerson);
   return (next) =>
     function access(call) {
       return rules.apply(call, next);
@@ -41,12 +44,19 @@ class AccessRules {
   readonly #evaluator: QuestionEvaluator;
   readonly #approvals: Approvals;
   readonly #redactions: RuleRedactions;
+  readonly #secondPerson: SecondPerson;
   readonly #rounds: QuestionRounds;
 
-  constructor(evaluator: QuestionEvaluator, approvals: Approvals, redactions: RuleRedactions) {
+  constructor(
+    evaluator: QuestionEvaluator,
+    approvals: Approvals,
+    redactions: RuleRedactions,
+    secondPerson: SecondPerson,
+  ) {
     this.#evaluator = evaluator;
     this.#approvals = approvals;
     this.#redactions = redactions;
+    this.#secondPerson = secondPerson;
     this.#rounds = new QuestionRounds(questionRules(evaluator));
   }
 
@@ -61,6 +71,9 @@ class AccessRules {
     const evaluated = this.#evaluator.ruleSet.evaluateYielding(input);
     const decision = evaluated instanceof Promise ? await evaluated : evaluated;
     const { effect, rule } = decision;
+    // With the config that is in effect now the call needs no approver.
+    if (round?.waits !== undefined && (effect !== "approve" || rule?.approvers === undefined))
+      this.#secondPerson.withdraw(round.waits.id);
     // A later round is the same call: it counts again only where it is refused.
     const counts = call.inputResponses?.state === undefined || effect === "hide" || effect === "deny";
     if ((rule !== undefined || effect !== "allow") && effect !== "approve" && counts) {
@@ -132,12 +145,41 @@ class AccessRules {
       if (call.inputResponses?.state === undefined) log.recordAnswer(call, route, decision, "remembered");
       return undefined;
     }
+    if (
+      rule.approvers !== undefined &&
+      (round?.waits !== undefined || call.inputResponses?.state === undefined)
+    )
+      return this.#requireOthers(call, route, rule, decision);
     // Asking now would throw away a round that the server has begun, and run its tool a second time.
     if (call.inputResponses?.state !== undefined) throw logDenied(approvalAddedMidCall(route, rule));
     if (!supportsFormElicitation(call)) throw logDenied(hostLacksElicitation(route, rule));
     const nonce = newRoundId(Date.now());
     log.recordQuestion(call, route, decision, nonce);
     return this.#approvals.request(rule, call, route, nonce, this.#evaluator.ruleSet.conditionWords);
+  }
+
+  /** The reply for another round while no approver has decided; undefined where another person has approved the call. @throws GatewayError otherwise */
+  async #requireOthers(
+    call: Call,
+    route: Route,
+    rule: RuleConfig,
+    decision: Decision,
+  ): Promise<Reply | undefined> {
+    const { log, ruleSet } = this.#evaluator;
+    // What a rule takes out where it decides, an approver need not see either.
+    const redacting = ruleSet.redactingRulesOf(call.client, route).map((each) => this.#redactions.of(each));
+    const outcome = await this.#secondPerson.wait({
+      ...{ call, route, rule },
+      shown: await shownIdentity(call, route),
+      args: () => shownArguments(call, route, redacting, ruleSet.conditionWords),
+      onOpened: (id) => log.recordQuestion(call, route, decision, id),
+    });
+    if (outcome.kind === "again") return outcome.reply;
+    const { id, end } = outcome;
+    if (end === "accepted") await this.#approvals.acceptOther(rule, call, route, id);
+    log.recordAnswer(call, route, decision, end === "accepted" ? end : "declined", id);
+    if (end !== "accepted") throw notApprovedByOthers(route, rule, end);
+    return undefined;
   }
 
   /** Evaluates a method without a target together with every target that it names. */
@@ -235,6 +277,19 @@ const hostLacksElicitation = (route: Route, rule: RuleConfig): GatewayError =>
 
 const notApproved = ({ exposed, upstream: server }: Route, { name: rule }: RuleConfig): GatewayError =>
   new GatewayError("approval_declined", "downstream", `"${exposed}" was not approved`, { rule, server });
+
+function notApprovedByOthers(
+  { exposed, upstream: server }: Route,
+  { name: rule }: RuleConfig,
+  end: "declined" | "expired" | "withdrawn",
+): GatewayError {
+  const sentence =
+    end === "declined"
+      ? `an approver declined "${exposed}"`
+      : `no approver decided about "${exposed}" in time; call again to ask once more`;
+  const reason = end === "declined" ? "declined" : "expired";
+  return new GatewayError("approval_declined", "downstream", sentence, { rule, server, reason });
+}
 
 const approvalNotPossible = ({ method }: Call, route: Route, rule: RuleConfig): GatewayError =>
   denied(route, `"${route.exposed}" needs an approval, which ${method} cannot ask for`, rule);

@@ -1,11 +1,14 @@
-/** What does the policy add to the admin API? The latest decisions, the remembered approvals, and an action that revokes one. */
+/** What does the policy add to the admin API? The latest decisions, and approvals with actions that decide and revoke them. */
 import { z } from "zod";
-import { type AdminPage, rows, served } from "../../core/admin-page.js";
+import { type AdminCaller, type AdminPage, rows, served } from "../../core/admin-page.js";
 import { GatewayError } from "../../core/errors.js";
 import type { FeatureAdmin, OperatorAction, OwnOperatorAction } from "../../core/feature.js";
+import { isSamePrincipal, principalOf } from "../../core/principal.js";
 import { page } from "../../http/page-schema.js";
 import { mergeInEffect, type PolicyInEffect } from "./in-effect.js";
 import type { Policy } from "./policy.js";
+import { type Decider, refusalOf } from "./second-person/approvers.js";
+import type { Decided } from "./second-person/open-approvals.js";
 
 const text = z.string();
 /** ISO 8601. */
@@ -39,10 +42,17 @@ const DECISIONS = page({
 
 const APPROVALS = page({
   path: "approvals",
-  summary: "Remembered approvals",
+  summary: "Approvals that wait for a decision, and remembered ones",
   behind: { inDocument: "history", inList: "cluster" },
+  isForPersons: true,
   schema: z.array(
-    z.object({ id: text, rule: text, principal: text, target: text, server: text, until: time, worker }),
+    z.union([
+      z.object({
+        ...{ id: text, tool: text, server: text, principal: text, host: text.optional(), rule: text },
+        ...{ at: time, expiresAt: time, approvers: z.array(text).readonly(), arguments: z.unknown(), worker },
+      }),
+      z.object({ id: text, rule: text, principal: text, target: text, server: text, until: time, worker }),
+    ]),
   ),
   merge: rows,
 });
@@ -90,24 +100,53 @@ const REVOKE: OperatorAction = {
   isOfOne: true,
 };
 
-/** The pages and the action. */
+const ACCEPT: OperatorAction = {
+  name: "accept_approval",
+  path: "approvals/:target/accept",
+  isForPersons: true,
+  summary: "Let a call run that waits for an approver",
+  isOfOne: true,
+};
+
+const DECLINE: OperatorAction = {
+  name: "decline_approval",
+  path: "approvals/:target/decline",
+  isForPersons: true,
+  summary: "Refuse a call that waits for an approver",
+  isOfOne: true,
+};
+
+/** The pages and the actions. */
 export const ADMIN: FeatureAdmin = {
   pages: [APPROVALS, DECISIONS, IN_EFFECT],
   actions: [],
-  operatorActions: [REVOKE],
+  operatorActions: [ACCEPT, DECLINE, REVOKE],
 };
 
 /** What the pages and the action ask: every policy has the decisions and approvals of those before it. */
 export type Latest = () =>
-  | Pick<Policy, "decisions" | "approvals" | "revokeApproval" | "inEffect">
+  | Pick<Policy, "decisions" | "approvals" | "revokeApproval" | "inEffect" | "open">
   | undefined;
 
 /** The pages, of the latest policy. */
 export const policyPages = (latest: Latest, redact: (text: string) => string): readonly AdminPage[] => [
-  served(APPROVALS, () => latest()?.approvals() ?? []),
+  served(APPROVALS, (_query, _signal, caller) => [
+    ...openRows(latest(), caller),
+    ...(caller?.role === "person" ? [] : (latest()?.approvals() ?? [])),
+  ]),
   served(DECISIONS, () => latest()?.decisions() ?? []),
   served(IN_EFFECT, () => redacted(latest()?.inEffect() ?? NOTHING, redact)),
 ];
+
+/** A person who may read no other page sees what it may decide. */
+const openRows = (policy: ReturnType<Latest>, caller: AdminCaller | undefined) =>
+  (policy?.open.list() ?? [])
+    .filter((open) => caller?.role !== "person" || refusalOf(open, deciderOf(caller)) === undefined)
+    .map(({ principalKey: _, at, expiresAt, ...approval }) => ({
+      ...approval,
+      at: new Date(at).toISOString(),
+      expiresAt: new Date(expiresAt).toISOString(),
+    }));
 
 const NOTHING: PolicyInEffect = { default: "allow", rules: [], limits: [] };
 
@@ -120,8 +159,10 @@ const redacted = (shown: PolicyInEffect, redact: (text: string) => string): Poli
   }),
 });
 
-/** The action, on the latest policy. */
+/** The actions, on the latest policy. */
 export const policyActions = (latest: Latest): readonly OwnOperatorAction[] => [
+  { ...ACCEPT, act: async (id, by) => decide(latest(), id, "accepted", by) },
+  { ...DECLINE, act: async (id, by) => decide(latest(), id, "declined", by) },
   {
     ...REVOKE,
     async act(id) {
@@ -135,3 +176,15 @@ export const policyActions = (latest: Latest): readonly OwnOperatorAction[] => [
     },
   },
 ];
+
+const decide = (policy: ReturnType<Latest>, id: string, decided: Decided, by: AdminCaller) =>
+  policy === undefined ? "there is no such open approval" : policy.open.decide(id, decided, deciderOf(by));
+
+/** All who have a token of the listener. */
+const ADMIN_TOKEN = principalOf("gateway", "admin-token");
+
+const deciderOf = ({ principal, address }: AdminCaller): Decider => ({
+  principal,
+  isOperator: isSamePrincipal(principal, ADMIN_TOKEN),
+  address,
+});

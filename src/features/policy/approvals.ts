@@ -200,14 +200,30 @@ export class Approvals {
       throw new GatewayError("state_rejected", "gateway", sentence);
     }
     // Where not all was shown, the approval holds for this call only.
-    if (rule.rememberMs === undefined || asked.isCut === true) return "accepted";
+    if (asked.isCut !== true) await this.#keep(rule, call, route);
+    return "accepted";
+  }
+
+  /**
+   * Uses the decision of another person, which allows one call.
+   *
+   * @param id of the decision
+   * @throws GatewayError `state_rejected` when it was used before, at any replica
+   */
+  async acceptOther(rule: RuleConfig, call: Call, route: Route, id: string): Promise<void> {
+    await this.#use(call, id);
+    await this.#keep(rule, call, route);
+  }
+
+  /** Remembers the approval of a rule with `remember`. */
+  async #keep(rule: RuleConfig, call: Call, route: Route): Promise<void> {
+    if (rule.rememberMs === undefined) return;
     const digest = keyOf(rule, call, route);
-    if (digest === undefined) return "accepted";
+    if (digest === undefined) return;
     const key = await digest;
     const id = randomUUID();
     this.#remember(key, id, rule.rememberMs, { rule, call, route, isOfOther: false });
     await this.shared?.keep(key, id, rule.rememberMs);
-    return "accepted";
   }
 
   /**
@@ -242,8 +258,8 @@ export class Approvals {
 const approvalUsed = (): GatewayError =>
   new GatewayError("state_rejected", "downstream", "this approval belongs to another call, or was used");
 
-/** The config may add arguments to those of the host, and rename a target: no seal of the state covers that. */
-const shownIdentity = (call: Call, { upstream, target }: Route): string | Promise<string> =>
+/** The digest of a call as a person is shown it. The config may add arguments to those of the host, and rename a target: no seal of the state covers that. */
+export const shownIdentity = (call: Call, { upstream, target }: Route): string | Promise<string> =>
   callIdentity(call, upstream, target, argsOf(call));
 
 const aboutCall = (rule: RuleConfig, call: Call, route: Route) => ({

@@ -5,15 +5,22 @@ import type { LimitConfig, MatcherConfig, PolicyConfig } from "./config.js";
 import type { LimitShape, PolicyShape } from "./schema.js";
 
 /** Names each rule and reads its durations. */
-export function completePolicy({ default: fallback, rules }: PolicyShape): PolicyConfig {
+export function completePolicy({
+  default: fallback,
+  rules,
+  approvalTimeout: usual,
+}: PolicyShape): PolicyConfig {
   return {
     default: fallback,
-    rules: rules.map(({ remember, ...rule }, index) => {
+    rules: rules.map(({ remember, approvalTimeout, ...rule }, index) => {
       const rememberMs = remember === undefined ? undefined : parseDuration(remember);
+      const timeout = approvalTimeout ?? (rule.approvers === undefined ? undefined : usual);
+      const approvalTimeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
       return {
         ...rule,
         ...named(rule.name, `rule-${index + 1}`),
         ...(rememberMs !== undefined && { rememberMs }),
+        ...(approvalTimeoutMs !== undefined && { approvalTimeoutMs }),
       };
     }),
   };

@@ -59,6 +59,10 @@ export interface RuleConfig extends MatcherConfig {
   readonly message?: string;
   /** With `approve`: how long the same call of the same principal needs no further approval. */
   readonly rememberMs?: number;
+  /** With `approve`: who decides in place of the caller, by id or as `group:NAME`. */
+  readonly approvers?: readonly string[];
+  /** With `approvers`: how long a call waits for a decision. */
+  readonly approvalTimeoutMs?: number;
   /** With `redact`. */
   readonly redact?: RedactConfig;
   /** With `on: sampling`: the maximum tokens of a request. */

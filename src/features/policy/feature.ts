@@ -1,6 +1,6 @@
 /** Rules, limits and approvals for calls of hosts and questions of servers (`policy`, `limits`, docs/policy.md). */
 import type { Feature, FeaturedConfig } from "../../cli/feature.js";
-import { COUNTERS, RULE_MATCHES } from "./metrics.js";
+import { COUNTERS, OPEN_APPROVALS, RULE_MATCHES } from "./metrics.js";
 
 /** Always there: a reload may bring the first rule. */
 export const policy: Feature = {
@@ -10,6 +10,7 @@ export const policy: Feature = {
     return [policySection, limitsSection];
   },
   counters: [...COUNTERS, RULE_MATCHES],
+  gauges: [OPEN_APPROVALS],
   loadAdmin: async () => (await import("./admin-pages.js")).ADMIN,
   async open(_, { logger, redact }) {
     const { openPolicy } = await import("./open-policy.js");

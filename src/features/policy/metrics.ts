@@ -1,5 +1,6 @@
 /** Which metrics are there of rules and limits? */
-import type { FeatureCounter, RunningGateway } from "../../core/feature.js";
+import type { FeatureCounter, FeatureGauge, RunningGateway } from "../../core/feature.js";
+import type { ApprovalEnd } from "./second-person/open-approvals.js";
 
 /** A value of the label `decision`. */
 export type DecisionLabel = "allow" | "deny" | "approve" | "decline" | "redact" | "hide";
@@ -16,8 +17,21 @@ const DECISIONS: FeatureCounter = {
   labelNames: ["decision", "rule"],
 };
 
+/** `decision`: `accepted`, `declined`, `expired`, or `withdrawn` where the caller gave up. */
+const APPROVALS: FeatureCounter = {
+  name: "cardea_approvals_total",
+  help: "Approvals by other persons that have ended.",
+  labelNames: ["decision", "rule"],
+};
+
+/** Read from the approvals themselves. */
+export const OPEN_APPROVALS: FeatureGauge = {
+  name: "cardea_approvals_open",
+  help: "Calls that wait for the decision of another person.",
+};
+
 /** All that are counted one by one. */
-export const COUNTERS: readonly FeatureCounter[] = [RATE_LIMITED, DECISIONS];
+export const COUNTERS: readonly FeatureCounter[] = [RATE_LIMITED, DECISIONS, APPROVALS];
 
 /** Counted by the rules themselves. */
 export const RULE_MATCHES: FeatureCounter = {
@@ -25,6 +39,10 @@ export const RULE_MATCHES: FeatureCounter = {
   help: "Calls and questions about which a rule decided, or in which it redacted.",
   labelNames: ["rule"],
 };
+
+/** Counts the end of an approval by another person. */
+export const countEnd = (gateway: Pick<RunningGateway, "count">, decision: ApprovalEnd, rule: string): void =>
+  gateway.count(APPROVALS, { decision, rule });
 
 /** What rules and limits report. */
 export interface PolicyMetrics {

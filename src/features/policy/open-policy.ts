@@ -3,8 +3,9 @@ import type { CountedValue, OpenFeature, RunningGateway } from "../../core/featu
 import type { Logger } from "../../core/logger.js";
 import { policyActions, policyPages } from "./admin-pages.js";
 import type { ApprovalExpiry } from "./approvals.js";
-import { COUNTERS, countedIn, RULE_MATCHES } from "./metrics.js";
+import { COUNTERS, countEnd, countedIn, OPEN_APPROVALS, RULE_MATCHES } from "./metrics.js";
 import { createPolicy, isPolicy, type Policy, type PolicyParts } from "./policy.js";
+import type { OnEnd } from "./second-person/open-approvals.js";
 
 /** Each config has a policy, which continues what the one before it remembers. */
 export function openPolicy(logger: Logger, redact: (text: string) => string): OpenFeature {
@@ -23,6 +24,7 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
     pages: policyPages(() => latest, redact),
     operatorActions: policyActions(() => latest),
     counters: COUNTERS,
+    readings: [{ gauge: OPEN_APPROVALS, read: () => latest?.open.size ?? 0 }],
     counterReadings: [{ counter: RULE_MATCHES, read: () => ruleMatches(latest) }],
     close: async () => latest?.close(),
   };
@@ -41,7 +43,26 @@ function partsIn(gateway: RunningGateway, logger: Logger, redact: (text: string)
     sharedLimits: replica?.limits,
     sharedApprovals: replica?.approvals,
     useOnce: replica && ((nonce) => replica.useOnce(nonce, gateway.answerMs())),
+    onApprovalEnd: onEndIn(gateway, redact),
     approvalExpiry: expiryIn(gateway, redact),
+  };
+}
+
+/** Counts the ends of approvals by other persons, and tells the features. */
+function onEndIn(gateway: RunningGateway, redact: (text: string) => string): OnEnd {
+  return (approval, end, by) => {
+    const { tool, server, principal, host, rule } = approval;
+    countEnd(gateway, end, rule);
+    const about = { server, rule, target: redact(tool), ...(host !== undefined && { host: redact(host) }) };
+    const who =
+      by === undefined
+        ? { principal }
+        : {
+            ...{ principal: by.principal.id, caller: principal },
+            ...(by.address !== undefined && { address: by.address }),
+          };
+    const outcome = end === "withdrawn" ? { decision: "expired", outcome: end } : { decision: end };
+    gateway.emit?.({ kind: "approval", ...who, ...about, ...outcome });
   };
 }
 

@@ -26,6 +26,8 @@ import { evaluateMethod, policyInputsOf } from "./rules/method-inputs.js";
 import { argsOf, type Decision, nameForRules } from "./rules/policy-input.js";
 import type { Rule } from "./rules/rule.js";
 import { type RuleExplanation, RuleSet } from "./rules/rule-set.js";
+import { type OnEnd, OpenApprovals } from "./second-person/open-approvals.js";
+import { SecondPerson } from "./second-person/second-person.js";
 
 /** The policy of one config, with what operators see of it. */
 export interface Policy extends CallPolicy {
@@ -35,6 +37,8 @@ export interface Policy extends CallPolicy {
   approvals(): readonly RememberedApproval[];
   /** Takes one back; false where there is none with this id. */
   revokeApproval(id: string): Promise<boolean>;
+  /** What waits for the decision of another person. */
+  readonly open: OpenApprovals;
   /** Its rules and limits, with how often each has applied. */
   inEffect(): PolicyInEffect;
   /** Ends its timers, and those of the policies before it. */
@@ -48,6 +52,7 @@ interface CarriedState {
   readonly rules: readonly Rule[];
   readonly log: DecisionLog;
   readonly approvals: Approvals;
+  readonly open: OpenApprovals;
   readonly limits: Limits;
   readonly ownLimits: Limits;
 }
@@ -72,6 +77,7 @@ export function createPolicy(config: PolicySettings, parts: PolicyParts, before?
   const log = carried?.log ?? new DecisionLog(parts.metrics, parts.logger);
   const approvals =
     carried?.approvals ?? new Approvals(parts.useOnce, parts.approvalExpiry, parts.sharedApprovals);
+  const open = carried?.open ?? new OpenApprovals(parts.onApprovalEnd);
   const limits = new Limits(config.limits ?? [], parts.metrics, carried?.limits, parts.sharedLimits);
   const ownLimits = new Limits(
     config.limits ?? [],
@@ -83,7 +89,7 @@ export function createPolicy(config: PolicySettings, parts: PolicyParts, before?
   const spend: QuestionEvaluator["spend"] = (kind, call, routes) => limits.spendQuestion(kind, call, routes);
   const evaluator = { ruleSet, log, spend };
   const redactions = new RuleRedactions();
-  const accessMiddleware = access(evaluator, approvals, redactions);
+  const accessMiddleware = access(evaluator, approvals, redactions, new SecondPerson(open));
   const isTrivial = rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits);
 
   return {
@@ -123,11 +129,15 @@ export function createPolicy(config: PolicySettings, parts: PolicyParts, before?
     decisions: (count) => log.latest(count),
     approvals: () => approvals.remembered(),
     revokeApproval: (id) => approvals.revoke(id),
-    close: () => approvals.close(),
     outlook: (client, route) => outlookOf(ruleSet.possible(client, route)),
+    open,
+    close() {
+      approvals.close();
+      open.close();
+    },
     explain: (call, knowsGroups) => explain(ruleSet, limits, call, knowsGroups),
     inEffect: () => inEffect(fallback, counted, [limits, ownLimits]),
-    carried: { rules: counted, log, approvals, limits, ownLimits },
+    carried: { rules: counted, log, approvals, open, limits, ownLimits },
   };
 }
 
@@ -151,6 +161,8 @@ export interface PolicyParts {
   readonly useOnce?: SingleUse | undefined;
   /** Where approvals are remembered by all replicas. */
   readonly sharedApprovals?: SharedApprovals | undefined;
+  /** Learns how approvals by other persons end. */
+  readonly onApprovalEnd?: OnEnd | undefined;
   /** Learns that the time of approvals is over. */
   readonly approvalExpiry?: ApprovalExpiry | undefined;
 }

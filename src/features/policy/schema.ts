@@ -101,6 +101,15 @@ const rule = z.strictObject({
   remember: duration(
     "With `approve`: how long an approval holds for the same call of the same principal.",
   ).exactOptional(),
+  approvers: nonEmptyStrings
+    .min(1)
+    .exactOptional()
+    .describe(
+      "With `approve`: who decides in place of the caller, by principal id or as `group:NAME`: in the console or by the admin API. Nobody decides a call of their own.",
+    ),
+  approvalTimeout: duration(
+    "With `approvers`: how long a call waits for a decision. Default: that of `policy`.",
+  ).exactOptional(),
   redact: redact.exactOptional().describe("With `redact`: what to remove."),
   maxTokens: z
     .int()
@@ -126,6 +135,9 @@ export const policySchema = z.strictObject({
     .describe(
       "The effect when no rule matches. With `hide`, what no rule matches is in no list, and a call of it is answered as for an unknown name; questions of servers are refused.",
     ),
+  approvalTimeout: duration(
+    "How long a call waits for the decision of an approver, where its rule does not say.",
+  ).default("10m"),
   rules: z
     .array(rule.meta({ id: "rule" }))
     .default([])

@@ -15,6 +15,7 @@ test("each field of an audit line is in its table, and no other is", () => {
       argumentsDigest: "i",
       arguments: {},
       address: "k",
+      caller: "l",
       traceId: "j",
     },
     ms: { total: 1, queue: 0, policy: 0, upstream: 0, input: 0 },

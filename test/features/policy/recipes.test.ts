@@ -14,6 +14,7 @@ import type { JsonObject } from "../../../src/wire/json.js";
 import { clientOf, result, routeTo, toolCall, wordOf } from "../../support/calls.js";
 import { openedFeatures, SECTIONS, testOf } from "../../support/features.js";
 import { throughCallTool } from "../../support/through.js";
+import { until } from "../../support/until.js";
 import { uncounted } from "./support.js";
 
 const page = readFileSync(new URL("../../../docs/policy.md", import.meta.url), "utf8");
@@ -58,7 +59,7 @@ const asks =
     inputResponses === undefined ? { kind: "input_required", requests } : result({ told: inputResponses });
 
 test("all of them are tested here", () => {
-  expect([...recipes.keys()]).toEqual(Array.from({ length: 14 }, (_, at) => at + 1));
+  expect([...recipes.keys()]).toEqual(Array.from({ length: 15 }, (_, at) => at + 1));
 });
 
 describe("1. production is read-only", () => {
@@ -247,4 +248,17 @@ test("14. a daily quota", async () => {
     words.push(wordOf(await handle(toolCall("paid", "ask", {}, { client: person() }))));
   expect(words.filter((word) => word === "result")).toHaveLength(10);
   expect(words.slice(10)).toEqual(["rate_limited", "rate_limited"]);
+});
+
+test("15. a second person decides about production", async () => {
+  const { config, policy, handle } = recipe(15);
+  expect(config.features.policy?.rules[1]?.approvalTimeoutMs).toBe(1_800_000);
+  expect(wordOf(await handle(toolCall("ci", "deploy", { env: "test" })))).toBe("result");
+  const reply = handle(toolCall("ci", "deploy", { env: "prod" }, { client: person(["leads"]) }));
+  const [waiting] = await until("the approval", () => policy.open.size > 0 && policy.open.list());
+  const decide = (id: string, groups: readonly string[]) =>
+    policy.open.decide(waiting?.id ?? "", "accepted", { principal: { id, groups }, isOperator: false });
+  expect(decide("ann", ["leads"])).toMatch("a call of your own");
+  expect(decide("bob", ["leads"])).toBeUndefined();
+  expect(wordOf(await reply)).toBe("result");
 });

@@ -227,6 +227,15 @@ export class RuleSet {
     return [...new Set(all.flatMap((reading) => this.#mayRedactReading(client, reading)))];
   }
 
+  /** All rules that redact for this client and target where they decide, whichever does. */
+  redactingRulesOf(client: Client, route: Route): readonly RedactingRule[] {
+    const { all = [route], alike = [] } = this.#index.readingsOf(route) ?? {};
+    const rules = [...all, ...alike].flatMap((reading) => this.#index.rulesFor("call", reading));
+    return [...new Set(rules)].flatMap(({ config, matcher }) =>
+      redacts(config) && matcher.matchesPrincipal(client.principal) ? [config] : [],
+    );
+  }
+
   #mayRedactReading(client: Client, route: Route): readonly RedactingRule[] {
     const found: RedactingRule[] = [];
     for (const { config, matcher, when, restricts } of this.#index.rulesFor("call", route)) {

@@ -7,6 +7,7 @@ import { compilePattern } from "../../../patterns/re2.js";
 import { objectAt } from "../../../wire/json.js";
 import type { MatcherConfig, RuleConfig } from "../config.js";
 import { Hits } from "../hits.js";
+import { faultsOfApprovers } from "../second-person/approvers.js";
 import { ExpressionError } from "./cel.js";
 import type { Expression, ExpressionCompiler } from "./expression.js";
 import { hasUri, nameForRules, originalNameOf, readingsOfRoute } from "./policy-input.js";
@@ -75,6 +76,7 @@ function misplacedKeys(config: RuleConfig, path: PolicyFault["path"]): PolicyFau
   if (config.effect !== "approve" && config.rememberMs !== undefined) {
     add("remember", 'this key needs the effect "approve"');
   }
+  for (const fault of faultsOfApprovers(config)) add(...fault);
   if (config.on !== "sampling" && (config.maxTokens !== undefined || config.stripContext !== undefined)) {
     add(config.maxTokens === undefined ? "stripContext" : "maxTokens", 'this key needs "on": "sampling"');
   }

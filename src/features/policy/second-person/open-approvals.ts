@@ -1,0 +1,159 @@
+/** The approvals that wait for a decision by another person, and those that were decided and not used yet. Bounded, in this process. */
+import { LRUCache } from "lru-cache";
+import { GatewayError } from "../../../core/errors.js";
+import { entryLimit } from "../../../runtime/cache-limits.js";
+import { type Decider, refusalOf } from "./approvers.js";
+
+/** Open approvals in all, and of one principal. */
+export const MAX_OPEN = 1_000;
+/** See `MAX_OPEN`. */
+export const MAX_OPEN_OF_PRINCIPAL = 20;
+/** A longer timer (ms) fires at once. */
+const MAX_TIMER_MS = 2_147_483_647;
+
+/** What an approver decides. */
+export type Decided = "accepted" | "declined";
+
+/** How an approval ends. `withdrawn`: its caller gave up. */
+export type ApprovalEnd = Decided | "expired" | "withdrawn";
+
+/** A call that waits for a decision. */
+export interface OpenApproval {
+  /** One of `newRoundId`. */
+  readonly id: string;
+  /** The exposed name or URI, cut. */
+  readonly tool: string;
+  readonly server: string;
+  /** The id of the caller, for people. */
+  readonly principal: string;
+  /** See `principalKey`. */
+  readonly principalKey: string;
+  readonly host?: string | undefined;
+  /** The name of the rule. */
+  readonly rule: string;
+  /** As the rule has them. */
+  readonly approvers: readonly string[];
+  /** ms since 1970. */
+  readonly at: number;
+  readonly expiresAt: number;
+  /** Without what rules redact. */
+  readonly arguments: unknown;
+}
+
+/** Receives the end of each approval, once. */
+export type OnEnd = (approval: OpenApproval, end: ApprovalEnd, by?: Decider) => void;
+
+interface Entry {
+  readonly approval: OpenApproval;
+  readonly timer: NodeJS.Timeout;
+  /** Of the calls that are held for it. */
+  readonly waiters: Set<(end: ApprovalEnd) => void>;
+}
+
+/** Approvals by id; each is open until it is decided, expires or is withdrawn. */
+export class OpenApprovals {
+  readonly #open = new Map<string, Entry>();
+  readonly #openOf = new Map<string, number>();
+  /** Decisions that a later round of the call may ask for. */
+  readonly #ended = new LRUCache<string, { readonly end: ApprovalEnd }>({
+    ...entryLimit(10 * MAX_OPEN),
+    perf: { now: () => performance.now() }, // resolved at each call, so that tests can inject time
+  });
+
+  constructor(private readonly onEnd: OnEnd = () => {}) {}
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** The newest first. */
+  list(): readonly OpenApproval[] {
+    return [...this.#open.values()].map(({ approval }) => approval).reverse();
+  }
+
+  get(id: string): OpenApproval | undefined {
+    return this.#open.get(id)?.approval;
+  }
+
+  /** How it has ended; undefined while it is open, and where it is not known here. */
+  endOf(id: string): ApprovalEnd | undefined {
+    return this.#ended.get(id)?.end;
+  }
+
+  /** @throws GatewayError `queue_full` where too many are open */
+  add(approval: OpenApproval): void {
+    const { id, principalKey: key, rule, server } = approval;
+    if (this.#open.has(id)) return;
+    const ofPrincipal = this.#openOf.get(key) ?? 0;
+    if (this.#open.size >= MAX_OPEN || ofPrincipal >= MAX_OPEN_OF_PRINCIPAL) {
+      const whose = ofPrincipal >= MAX_OPEN_OF_PRINCIPAL ? "of this principal wait" : "wait at this gateway";
+      const limit = ofPrincipal >= MAX_OPEN_OF_PRINCIPAL ? MAX_OPEN_OF_PRINCIPAL : MAX_OPEN;
+      throw new GatewayError("queue_full", "gateway", `too many approvals ${whose} (limit ${limit})`, {
+        ...{ rule, server, retryable: true, retryAfterMs: 60_000 },
+      });
+    }
+    const wait = Math.min(Math.max(0, approval.expiresAt - Date.now()), MAX_TIMER_MS);
+    const timer = setTimeout(() => this.end(id, "expired"), wait).unref();
+    this.#open.set(id, { approval, timer, waiters: new Set() });
+    this.#openOf.set(key, ofPrincipal + 1);
+  }
+
+  /** Ends it; false where it is not open. `by`: who has decided. */
+  end(id: string, end: ApprovalEnd, by?: Decider): boolean {
+    const entry = this.#open.get(id);
+    if (entry === undefined) return false;
+    const { approval, timer, waiters } = entry;
+    clearTimeout(timer);
+    this.#open.delete(id);
+    const left = (this.#openOf.get(approval.principalKey) ?? 1) - 1;
+    if (left > 0) this.#openOf.set(approval.principalKey, left);
+    else this.#openOf.delete(approval.principalKey);
+    // A call that was withdrawn may come back with its state, and waits again.
+    if (end !== "withdrawn") this.#ended.set(id, { end }, { ttl: this.#keptMs(approval) });
+    this.onEnd(approval, end, by);
+    for (const waiter of waiters) waiter(end);
+    return true;
+  }
+
+  /** An approver decides: undefined, or why that cannot be, as a sentence. */
+  decide(id: string, decided: Decided, by: Decider): string | undefined {
+    const approval = this.get(id);
+    if (approval === undefined) return "there is no such open approval";
+    const refusal = refusalOf(approval, by);
+    if (refusal === undefined) this.end(id, decided, by);
+    return refusal;
+  }
+
+  /** The end was learned elsewhere, of an approval that is not open here. */
+  noteEnd(approval: Pick<OpenApproval, "id" | "expiresAt">, end: ApprovalEnd): void {
+    this.#ended.set(approval.id, { end }, { ttl: this.#keptMs(approval) });
+  }
+
+  /** Calls `waiter` with its end; the returned function stops that. Undefined where it is not open. */
+  onEndOf(id: string, waiter: (end: ApprovalEnd) => void): (() => void) | undefined {
+    const waiters = this.#open.get(id)?.waiters;
+    if (waiters === undefined) return undefined;
+    waiters.add(waiter);
+    return () => void waiters.delete(waiter);
+  }
+
+  /** How many calls are held for it. */
+  heldFor(id: string): number {
+    return this.#open.get(id)?.waiters.size ?? 0;
+  }
+
+  /** Ends its timers; nothing expires from now on. */
+  close(): void {
+    for (const { timer } of this.#open.values()) clearTimeout(timer);
+    this.#open.clear();
+    this.#openOf.clear();
+  }
+
+  /** As long as a state that names it may come back. */
+  #keptMs({ expiresAt }: Pick<OpenApproval, "expiresAt">): number {
+    return Math.max(1, expiresAt - Date.now()) + KEPT_MS;
+  }
+}
+
+/** An end is known this long (ms) after the approval would have expired. */
+const KEPT_MS = 3_600_000;
