@@ -17,10 +17,14 @@ export interface ProcessStart {
    * to end goes to that process. Default: no.
    */
   readonly isMonitored?: boolean;
+  /** Whether the process can fetch nothing that it runs, so that it must be there before its start. Default: no. */
+  readonly isConfined?: boolean;
 }
 
 /** Changes the starts of processes. */
 export interface StartLayer {
+  /** Called before any layer prepares the start: adds what all of them must know of the process. */
+  announce?(start: ProcessStart): ProcessStart;
   /** Called before each start. @throws GatewayError that refuses it */
   prepare(start: ProcessStart): Promise<ProcessStart>;
   /** Why a process may have ended that wrote `output` last, as a clause without secrets; undefined if that is unknown. */
@@ -32,7 +36,7 @@ export async function preparedStart(
   start: ProcessStart,
   layers: readonly StartLayer[],
 ): Promise<ProcessStart> {
-  let prepared = start;
+  let prepared = layers.reduce((known, layer) => layer.announce?.(known) ?? known, start);
   for (const layer of layers) prepared = await layer.prepare(prepared);
   return prepared;
 }

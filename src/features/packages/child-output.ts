@@ -9,6 +9,8 @@ export interface ChildPlace {
   readonly cwd: string;
   /** Ends it. */
   readonly signal?: AbortSignal | undefined;
+  /** How long it may take, in ms. Default: 20 s. */
+  readonly timeoutMs?: number;
 }
 
 /** Its output; `isMissing` where there is no such program. */
@@ -26,12 +28,12 @@ const MAX_BYTES = 33_554_432;
 export const outputOf = (
   command: string,
   args: readonly string[],
-  { env, cwd, signal }: ChildPlace,
+  { env, cwd, signal, timeoutMs = TIMEOUT_MS }: ChildPlace,
   input = "",
 ): Promise<ChildOutput> =>
   new Promise((resolve) => {
     const options = {
-      ...{ cwd, env: childEnvironment(env), timeout: TIMEOUT_MS, maxBuffer: MAX_BYTES, windowsHide: true },
+      ...{ cwd, env: childEnvironment(env), timeout: timeoutMs, maxBuffer: MAX_BYTES, windowsHide: true },
       ...(signal !== undefined && { signal }),
       // npm is a batch file there, which needs a shell; names are checked before they get here.
       shell: process.platform === "win32",

@@ -5,7 +5,7 @@ import { GatewayError } from "../../core/errors.js";
 import type { Logger } from "../../core/logger.js";
 import type { ProcessStart, StartLayer } from "../../core/process-start.js";
 import { ageText, newestOldEnough } from "./age.js";
-import type { ChildPlace } from "./child-output.js";
+import { type ChildPlace, outputOf } from "./child-output.js";
 import { choosesItsAge, IGNORES_AGE, withCoolDown } from "./cool-down.js";
 import { isNetworkFailure, newestOf, versionsOf } from "./npm-registry.js";
 import { type Installed, installedFor, installedInProject, packagesWithScripts } from "./npx-folder.js";
@@ -27,6 +27,8 @@ const MAX_SERVERS = 1_000;
 /** How long (ms) an answer of a registry is good for other starts. */
 const ANSWER_MS = 60_000;
 const MAX_ANSWERS = 200;
+/** How long (ms) npm may fetch the packages of a line. */
+const FETCH_MS = 300_000;
 
 /** The layer, and what it knows of the servers that it has started. */
 export class PackageStarts implements StartLayer {
@@ -42,6 +44,11 @@ export class PackageStarts implements StartLayer {
   }
 
   async prepare(start: ProcessStart): Promise<ProcessStart> {
+    const prepared = await this.#prepared(start);
+    return prepared.isConfined === true ? this.#fetched(prepared) : prepared;
+  }
+
+  async #prepared(start: ProcessStart): Promise<ProcessStart> {
     const line = packageStart(start.command, start.args);
     if (line === undefined) return start;
     this.#started.set(start.name, start);
@@ -110,10 +117,28 @@ export class PackageStarts implements StartLayer {
         `${start.name}: the package registry cannot be reached; ${line.name} ${version} is run, which npm has installed`,
       );
     }
-    const path = `${dirname(program)}:${start.env.PATH ?? process.env.PATH ?? ""}`;
-    const args = line.isNamed ? line.rest.slice(1) : line.rest;
-    const env = process.platform === "win32" ? start.env : { ...start.env, PATH: path };
-    return { ...start, command: join(program), args, env };
+    return runInstalled(start, line, program);
+  }
+
+  /** What npm would fetch at the start is fetched before, without install scripts: no code of the package runs yet. */
+  async #fetched(start: ProcessStart): Promise<ProcessStart> {
+    const line = packageStart(start.command, start.args);
+    if (line === undefined || !isNpm(line) || process.platform === "win32") return start;
+    if (installedInProject(line, start) !== undefined) return start;
+    const env = { ...start.env, npm_config_ignore_scripts: "true", npm_config_yes: "true" };
+    const place = { ...this.#place(start), env, timeoutMs: FETCH_MS };
+    const { ok, stderr } = await outputOf(start.command, fetchArgs(start.args, line), place);
+    const program = installedFor(line, start)?.program;
+    if (ok && program !== undefined) return runInstalled(start, line, program);
+    // npm runs it in a form that is not known here, from a cache of its own.
+    if (ok) return start;
+    const why = this.reasonOf(start, stderr) ?? stderr.trim().split("\n").at(-1)?.slice(0, 300);
+    throw new GatewayError(
+      "upstream_unavailable",
+      "gateway",
+      `${start.name} is not started: ${line.text} could not be fetched: ${why}`,
+      { server: start.name, retryable: true },
+    );
   }
 
   /** @throws GatewayError for a version that is too young */
@@ -157,6 +182,21 @@ export class PackageStarts implements StartLayer {
     if (answer !== "unreachable") this.#answers.set(key, answer);
     return answer;
   }
+}
+
+/** The program of an installed package in place of the runner. */
+function runInstalled(start: ProcessStart, line: PackageStart, program: string): ProcessStart {
+  const path = `${dirname(program)}:${start.env.PATH ?? process.env.PATH ?? ""}`;
+  const args = line.isNamed ? line.rest.slice(1) : line.rest;
+  const env = process.platform === "win32" ? start.env : { ...start.env, PATH: path };
+  return { ...start, command: join(program), args, env };
+}
+
+/** The arguments by which npm fetches the packages of a line and runs nothing of them. */
+function fetchArgs(args: readonly string[], { isNamed, rest, text }: PackageStart): readonly string[] {
+  const before = args.slice(0, args.length - rest.length - (isNamed ? 0 : 1));
+  const options = before.at(-1) === "--" ? before.slice(0, -1) : before;
+  return [...options, ...(isNamed ? [] : [`--package=${text}`]), "--", "node", "-e", "0"];
 }
 
 /** Whether npm itself runs it, whose folder is known. */

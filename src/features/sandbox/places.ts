@@ -91,7 +91,7 @@ const readableIn = (
 /** The folder of a program that is named by its path. */
 function commandFolder(command: string): readonly string[] {
   const path = command.includes(sep) ? realPath(command) : undefined;
-  return path === undefined ? [] : [dirname(path)];
+  return path === undefined ? [] : [dirname(command), dirname(path)];
 }
 
 function accessOf(path: string, places: readonly Place[]): Place["access"] {

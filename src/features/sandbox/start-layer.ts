@@ -44,6 +44,11 @@ export class SandboxedStarts implements StartLayer {
     this.#context = context;
   }
 
+  /** Nothing is fetched in it but into a cache of its own. */
+  announce(start: ProcessStart): ProcessStart {
+    return settingsOf(start.features) === undefined ? start : { ...start, isConfined: true };
+  }
+
   async prepare(start: ProcessStart): Promise<ProcessStart> {
     const settings = settingsOf(start.features);
     if (settings === undefined) {
