@@ -49,12 +49,3 @@ fencedTest("install scripts do not run outside of the sandbox, whatever packages
   expect(stderr.join("\n")).toContain("built is missing");
   expect(existsSync(join(npm.folder, "built"))).toBe(false);
 });
-
-fencedTest("a registry that is away is the reason", async () => {
-  const npm = await registry({ "1.0.0": 30 });
-  npm.stop();
-  const { error } = await probed(npm);
-  expect(error instanceof Error ? error.message : "").toContain(
-    `${NAME} is not installed yet, and the package registry cannot be reached`,
-  );
-});
