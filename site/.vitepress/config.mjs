@@ -85,6 +85,7 @@ export default defineConfig({
           page("Ranking of tools", "/docs/search-ranking"),
           page("Packages", "/docs/packages"),
           page("Sandbox", "/docs/sandbox"),
+          page("Scan of definitions", "/docs/scan-rules"),
           page("Token costs", "/docs/tokens"),
           page("State on disk", "/docs/state"),
           page("Closed networks", "/docs/networks"),

@@ -13,6 +13,7 @@ import { personPage } from "./person-page/feature.js";
 import { policy } from "./policy/feature.js";
 import { results } from "./results/feature.js";
 import { sandbox } from "./sandbox/feature.js";
+import { scan } from "./scan/feature.js";
 import { schemaChecks } from "./schema-checks/feature.js";
 import { signIn } from "./sign-in/feature.js";
 import { tokenCounts } from "./token-counts/feature.js";
@@ -39,6 +40,7 @@ export const FEATURES: readonly Feature[] = [
   toolDefinitions,
   results,
   absentServers,
+  scan,
   tracing,
   personPage,
   policy,

@@ -16,7 +16,7 @@ import {
 /** `tokens`. */
 export const COMMANDS: FeatureCommands = {
   place: "show",
-  help: "cardea tokens  tool costs  ",
+  help: "cardea tokens  ",
   isShort: true,
   examples: {
     tokens: [
