@@ -20,6 +20,11 @@ const site = `${root}site`;
 rmSync(`${site}/pages`, { recursive: true, force: true });
 for (const path of PAGES)
   cpSync(`${root}${path}`, `${site}/pages/${path}`, { recursive: true, filter: isPage });
+// Examples that pages link to, served as they are.
+cpSync(`${root}config`, `${site}/pages/public/config`, {
+  recursive: true,
+  filter: (path) => !path.endsWith(".md"),
+});
 const npm = (...args) => {
   const { status } = spawnSync("npm", ["--prefix", site, ...args], {
     stdio: "inherit",

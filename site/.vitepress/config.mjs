@@ -20,7 +20,24 @@ export default defineConfig({
   ],
   lastUpdated: false,
   themeConfig: {
-    search: { provider: "local" },
+    search: {
+      provider: "local",
+      options: {
+        miniSearch: {
+          searchOptions: {
+            // Pages that say what to do stand before tables of measurements. VitePress copies the text of this function into the page.
+            boostDocument(id) {
+              if (/^\/docs\/(guides\/|start|troubleshooting)/.test(id)) return 4;
+              return /^\/(docs\/(decisions\/|faults|cluster-faults|conformance|hosts|peers)|bench\/|CHANGELOG)/.test(
+                id,
+              )
+                ? 0.2
+                : 1;
+            },
+          },
+        },
+      },
+    },
     outline: [2, 3],
     sidebar: [
       {
