@@ -20,7 +20,7 @@ const site = `${root}site`;
 rmSync(`${site}/pages`, { recursive: true, force: true });
 for (const path of PAGES)
   cpSync(`${root}${path}`, `${site}/pages/${path}`, { recursive: true, filter: isPage });
-// Examples that pages link to, served as they are.
+// Examples that pages link to, served unchanged.
 cpSync(`${root}config`, `${site}/pages/public/config`, {
   recursive: true,
   filter: (path) => !path.endsWith(".md"),
