@@ -16,6 +16,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ["downstream/http-routes.ts", "writes pages of the gateway's own"],
   ["downstream/legacy/http-edge.ts", "quotes a header in a message"],
   ["telemetry/", "writes the log, which is for people, and the labels of metrics"],
+  ["gateway/given-secrets.ts", "looks for secrets in values of the config that are JSON"],
   ["config/", "quotes names in messages; the file itself is read by parsers with places"],
   ["features/audit/cli/", "the same as cli/, for the commands of the audit log"],
   ["cli/", "writes reports of the gateway's own; what servers say goes by writeJson"],
@@ -30,6 +31,7 @@ const ALLOWED: ReadonlyMap<string, string> = new Map([
   ["features/cluster/", "reads and writes what replicas say of themselves"],
   ["features/packages/npm-registry.ts", "reads what npm writes about versions"],
   ["features/packages/npx-folder.ts", "reads files of npm"],
+  ["features/person-page/host-lines.ts", "writes entries of config files of hosts"],
   ["features/vault/", "reads and writes records of the gateway's own"],
 ]);
 

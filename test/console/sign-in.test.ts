@@ -81,7 +81,7 @@ describe.runIf(HAS_BROWSER && hasFeature("authorization-server"))("a person at t
         admin: { port: 0, access: { viewers: ["group:oncall"], operators: ["group:platform"] } },
       },
       auth: { signIn: { issuer: issuer.url, clientId: "cardea" } },
-      mcpServers: { quiet: { command: process.execPath, args: ["-e", "setInterval(() => {}, 1000)"] } },
+      mcpServers: { quiet: { command: process.execPath, args: ["-e", "process.stdin.resume()"] } },
     });
     ({ adminUrl } = await listening(gateway));
     browser = await startBrowser();
