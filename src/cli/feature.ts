@@ -176,7 +176,7 @@ export interface ProbedServer {
 }
 
 /** What features read of a config. */
-export type FeaturedConfig = Pick<Config, "features" | "keys" | "files">;
+export type FeaturedConfig = Pick<Config, "features" | "keys" | "file" | "files">;
 
 /** The ways to reach servers of all features. */
 export const channelsOf = (features: readonly Feature[]): readonly ChannelKind[] =>

@@ -20,6 +20,7 @@ import { tokenCounts } from "./token-counts/feature.js";
 import { toolDefinitions } from "./tool-definitions/feature.js";
 import { toolSearch } from "./tool-search/feature.js";
 import { tracing } from "./tracing/feature.js";
+import { trust } from "./trust/feature.js";
 import { vault } from "./vault/feature.js";
 import { workers } from "./workers/feature.js";
 
@@ -44,6 +45,7 @@ export const FEATURES: readonly Feature[] = [
   tracing,
   personPage,
   policy,
+  trust,
   vault,
   workers,
   sandbox,
