@@ -103,6 +103,7 @@ export default defineConfig({
           page("Packages", "/docs/packages"),
           page("Sandbox", "/docs/sandbox"),
           page("Scan of definitions", "/docs/scan-rules"),
+          page("Trust", "/docs/trust"),
           page("Token costs", "/docs/tokens"),
           page("State on disk", "/docs/state"),
           page("Closed networks", "/docs/networks"),

@@ -144,7 +144,8 @@ function readList(server: JsonObject, kind: ListKind, at: string): readonly Json
 
 const lineAt = (text: string, index: number): number => text.slice(0, index).split("\n").length;
 
-/** Whether two start lines may be the same: a version that one of them does not know is no difference. */
+/** Whether the start line is the approved one: a version that one of them does not know is no difference, and none is approved without a line. */
 export const isSameStart = (a: StartLine, b: StartLine): boolean =>
-  canonicalText({ ...a, version: "" }) === canonicalText({ ...b, version: "" }) &&
-  (a.version === undefined || b.version === undefined || a.version === b.version);
+  Object.keys(a).length === 0 ||
+  (canonicalText({ ...a, version: "" }) === canonicalText({ ...b, version: "" }) &&
+    (a.version === undefined || b.version === undefined || a.version === b.version));
