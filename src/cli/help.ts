@@ -43,8 +43,7 @@ const firstOf = (
   cardea connect URL [--header 'K: V']... one HTTP server as stdio
   cardea check  is the config right?      cardea doctor  does each server start?
   cardea list   [tools|prompts|resources|templates] [--as ID]  what hosts see
-  cardea call   NAME [k=v k:=JSON ...]    call a tool
-  cardea explain NAME [k=v ...] [--as ID] who may call, and why`;
+  cardea call   NAME [k=v k:=JSON ...]    cardea explain NAME [--as ID]  who may`;
 
 const MIDDLE = `cardea status, cardea tail, cardea top
   cardea import FILE|-  a host's config   cardea schema  the config's JSON Schema

@@ -1,10 +1,11 @@
 /** In what do the definitions of a server differ from those that its lock has approved? */
 import { LIST_KINDS, LISTS, type ListKind } from "../../../core/lists.js";
 import { isSame, type JsonObject } from "../../../wire/json.js";
+import { writeJson } from "../../../wire/json-text.js";
 import { definitionDigest, definitionOf, nameOf } from "./definition.js";
 import { isSameStart, type ServerLock, type StartLine } from "./lock.js";
 
-/** What has become of something that is approved, or that is not. */
+/** How a definition differs from the approved ones. */
 export type Change = "changed" | "new" | "removed";
 
 /** What differs: an entry of a list, or what the server says of itself. */
@@ -132,7 +133,7 @@ function withRenames(found: readonly Difference[]): readonly Difference[] {
 
 function wordsOf(definition: unknown): ReadonlySet<string> {
   const { name: _, title: __, ...rest } = (definition ?? {}) as JsonObject;
-  return new Set((JSON.stringify(rest).match(/[\p{L}\p{N}]+/gu) ?? []).slice(0, MAX_WORDS));
+  return new Set((writeJson(rest).match(/[\p{L}\p{N}]+/gu) ?? []).slice(0, MAX_WORDS));
 }
 
 /** Shared words of all words that one of both has. */
