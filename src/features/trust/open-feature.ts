@@ -1,7 +1,7 @@
 /** The trust of one gateway: its lock, the approvals of its servers, and what it reports. */
 import { served } from "../../core/admin-page.js";
 import type { OpenFeature, Problem, RunningGateway, SettingsOfFeatures } from "../../core/feature.js";
-import type { Logger } from "../../core/logger.js";
+import { inBackground, type Logger } from "../../core/logger.js";
 import { APPROVED, PAGE, SERVER_MEMBERS } from "./admin.js";
 import { admissionOf } from "./admission.js";
 import { type LockState, LockWatch } from "./lock/lock-file.js";
@@ -186,7 +186,7 @@ const featureOf = (trust: Trust): OpenFeature => ({
     if (kind !== "reload" || outcome !== "ok") return;
     trust.forgetServers();
     trust.reviews?.scheduleAll();
-    void trust.watch.check();
+    inBackground(trust.watch.check(), trust.options.logger, "reading cardea.lock");
   },
   serverMembers: {
     ...SERVER_MEMBERS,

@@ -112,9 +112,11 @@ export class Reviews {
     }
     const pipeline = gateway.pipeline();
     const start = (await startLines(gateway, redact)).get(server);
-    const current = currentServer(pipeline, server, start);
-    if (current === undefined) return;
-    for (const kind of LIST_KINDS) await runSteps(digestDefinitions(kind, current.lists[kind] ?? []));
+    const before = currentServer(pipeline, server, start);
+    if (before === undefined) return;
+    for (const kind of LIST_KINDS) await runSteps(digestDefinitions(kind, before.lists[kind] ?? []));
+    // Lists may have been loaded meanwhile: what they hold must not be released by those before them.
+    const current = currentServer(gateway.pipeline(), server, start) ?? before;
     const approvals = approvalsOf(server);
     const { lock } = approvals;
     const differences = differencesOf(lock ?? { ...NOTHING, start: current.start ?? {} }, current);

@@ -11,7 +11,9 @@ import fc from "../../support/fast-check.js";
 const json = fc.object({ maxDepth: 2, values: [fc.string(), fc.integer(), fc.boolean(), fc.constant(null)] });
 const item = fc
   .tuple(fc.string({ minLength: 1, maxLength: 8 }), fc.string(), json)
-  .map(([name, description, more]): JsonObject => ({ ...more, name, uri: name, uriTemplate: name, description }));
+  .map(
+    ([name, description, more]): JsonObject => ({ ...more, name, uri: name, uriTemplate: name, description }),
+  );
 
 /** The same value with the keys of each object in the opposite order. */
 const reversed = (value: unknown): unknown => {
@@ -35,9 +37,21 @@ describe("the text of a lock", () => {
   test("is the same for any order of servers, entries and keys, and for entries that are listed twice", () => {
     fc.assert(
       fc.property(fc.array(item, { maxLength: 6 }), (items) => {
-        const some = writeLock({ servers: new Map([["a", serverOf(items)], ["b", serverOf([])]]) });
+        const some = writeLock({
+          servers: new Map([
+            ["a", serverOf(items)],
+            ["b", serverOf([])],
+          ]),
+        });
         const other = [...items, ...items].toReversed().map((each) => reversed(each) as JsonObject);
-        expect(writeLock({ servers: new Map([["b", serverOf([])], ["a", serverOf(other)]]) })).toBe(some);
+        expect(
+          writeLock({
+            servers: new Map([
+              ["b", serverOf([])],
+              ["a", serverOf(other)],
+            ]),
+          }),
+        ).toBe(some);
       }),
     );
   });
@@ -54,7 +68,9 @@ describe("the text of a lock", () => {
   });
 
   test("keeps the digits of numbers, and odd names", () => {
-    const tool = parseJson('{"name":"__proto__","inputSchema":{"maximum":9007199254740993,"minimum":1.0}}') as JsonObject;
+    const tool = parseJson(
+      '{"name":"__proto__","inputSchema":{"maximum":9007199254740993,"minimum":1.0}}',
+    ) as JsonObject;
     const text = writeLock({ servers: new Map([["a", serverOf([tool])]]) });
     expect(text).toContain("9007199254740993");
     expect(text).toContain('"minimum": 1.0');
@@ -76,7 +92,7 @@ test.each([
   ['{"version":1}', /^"servers" must be an object$/],
   ['{"version":1,"servers":{"a":{"tools":[{}]}}}', /^servers\.a\.tools\[0\] must be an object with a name$/],
   ['{"version":1,"servers":{"a":{"tools":7}}}', /^servers\.a\.tools must be a list$/],
-  ['{\n<<<<<<< HEAD\n', /^line 2 has a conflict marker of a merge; resolve it$/],
+  ["{\n<<<<<<< HEAD\n", /^line 2 has a conflict marker of a merge; resolve it$/],
   [`{"version":1,"servers":${"[".repeat(600)}${"]".repeat(600)}}`, /^it is nested deeper than 512$/],
 ])("a broken text says what is wrong: %s", (text, message) => {
   expect(() => readLock(text)).toThrow(message);
@@ -92,7 +108,11 @@ const approved = (tools: readonly JsonObject[]): ServerLock => ({
   lists: { ...serverOf([]).lists, tools },
 });
 
-const search = { name: "search", description: "Finds the notes of a person by words.", inputSchema: { type: "object" } };
+const search = {
+  name: "search",
+  description: "Finds the notes of a person by words.",
+  inputSchema: { type: "object" },
+};
 
 describe("a difference", () => {
   test("shows the lines that differ", () => {
@@ -117,7 +137,10 @@ describe("a difference", () => {
   });
 
   test("names the removed tool whose text a new one has", () => {
-    const found = differencesOf(approved([search]), current([{ ...search, name: "find" }, { name: "other" }]));
+    const found = differencesOf(
+      approved([search]),
+      current([{ ...search, name: "find" }, { name: "other" }]),
+    );
     expect(found).toMatchObject([
       { name: "find", change: "new", renamedFrom: "search" },
       { name: "other", change: "new" },
@@ -129,13 +152,17 @@ describe("a difference", () => {
   test("is none where a class of clients sees one of the approved definitions", () => {
     const other = { ...search, description: "For others." };
     expect(differencesOf(approved([search, other]), current([other]))).toEqual([]);
-    expect(differencesOf(approved([search]), current([search, other]))).toMatchObject([{ change: "changed" }]);
+    expect(differencesOf(approved([search]), current([search, other]))).toMatchObject([
+      { change: "changed" },
+    ]);
   });
 
   test("of a version is one only where both are known", () => {
     const of = (version?: string) => ({ package: "a", ...(version !== undefined && { version }) });
     const kinds = (before: object, now: object) =>
-      differencesOf({ ...approved([]), start: before }, { ...current([]), start: now }).map(({ kind }) => kind);
+      differencesOf({ ...approved([]), start: before }, { ...current([]), start: now }).map(
+        ({ kind }) => kind,
+      );
     expect(kinds(of("1"), of("2"))).toEqual(["start"]);
     expect(kinds(of("1"), of())).toEqual([]);
     expect(kinds(of("1"), { package: "b", version: "1" })).toEqual(["start"]);

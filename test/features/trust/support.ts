@@ -77,25 +77,35 @@ export interface Trusted {
 /** The servers are `shifty`, which says `now`, and `honest`. `text`: the lock that is there from the start. */
 export async function trusted(
   now: Said,
-  { era = "modern", trust, text }: { readonly era?: Era; readonly trust?: object; readonly text?: string } = {},
+  {
+    era = "modern",
+    trust,
+    text,
+  }: { readonly era?: Era; readonly trust?: object; readonly text?: string } = {},
 ): Promise<Trusted> {
   const folder = mkdtempSync(join(tmpdir(), "trust-"));
   const file = join(folder, "cardea.lock");
   if (text !== undefined) writeFileSync(file, text);
   const called: string[] = [];
-  const shifty = await recordingServer("shifty", era, { resources: [] }, () => {}, (received) => {
-    const { method, params } = received;
-    if (method === "tools/call") called.push(String(params.name));
-    if (method === "tools/list") return { tools: now.tools };
-    if (method === "prompts/list") return { prompts: now.prompts };
-    if (method === "resources/list") return { resources: now.resources };
-    if (method === "resources/templates/list") return { resourceTemplates: now.resourceTemplates };
-    const { instructions } = now;
-    const own = { instructions, serverInfo: { name: now.name, version: "1" }, capabilities: CAPABILITIES };
-    if (method === "initialize") return { protocolVersion: "2025-06-18", ...own };
-    if (method === "server/discover") return { supportedVersions: ["2026-07-28"], ...own };
-    return undefined;
-  });
+  const shifty = await recordingServer(
+    "shifty",
+    era,
+    { resources: [] },
+    () => {},
+    (received) => {
+      const { method, params } = received;
+      if (method === "tools/call") called.push(String(params.name));
+      if (method === "tools/list") return { tools: now.tools };
+      if (method === "prompts/list") return { prompts: now.prompts };
+      if (method === "resources/list") return { resources: now.resources };
+      if (method === "resources/templates/list") return { resourceTemplates: now.resourceTemplates };
+      const { instructions } = now;
+      const own = { instructions, serverInfo: { name: now.name, version: "1" }, capabilities: CAPABILITIES };
+      if (method === "initialize") return { protocolVersion: "2025-06-18", ...own };
+      if (method === "server/discover") return { supportedVersions: ["2026-07-28"], ...own };
+      return undefined;
+    },
+  );
   const honest = await recordingServer("honest", era, { tools: ["work"] }, ({ method, params }) => {
     if (method === "tools/call") called.push(String(params.name));
   });
@@ -108,7 +118,10 @@ export async function trusted(
     startupWait: "10m",
     ...(trust !== undefined && { trust }),
   });
-  const read = readConfig(JSON.stringify(config), join(folder, "cardea.json"), { env: {}, sections: SECTIONS });
+  const read = readConfig(JSON.stringify(config), join(folder, "cardea.json"), {
+    env: {},
+    sections: SECTIONS,
+  });
   if (!read.ok) throw new Error(JSON.stringify(read.problems));
   const warnings: string[] = [];
   const logger: Logger = { ...SILENT, warn: (_, sentence) => void warnings.push(sentence) };
@@ -156,7 +169,9 @@ const CAPABILITIES = { tools: {}, prompts: {}, resources: {} };
 async function lockNow(gateway: Gateway): Promise<Lock> {
   const page = (await gateway.page("trust", new URLSearchParams({ definitions: "true" }))) as JsonObject;
   const rows = Array.isArray(page.servers) ? page.servers.filter(isObject) : [];
-  const servers = rows.map((row) => [stringAt(row, "server") ?? "", readServer(row.definitions, "")] as const);
+  const servers = rows.map(
+    (row) => [stringAt(row, "server") ?? "", readServer(row.definitions, "")] as const,
+  );
   return { ...EMPTY_LOCK, servers: new Map(servers) };
 }
 
@@ -168,8 +183,10 @@ export async function lockOf(now: Said): Promise<string> {
 }
 
 /** The names of a list, as the host sees them. */
-export const namesOf = async (host: RawHost, list: "tools" | "prompts" | "resources"): Promise<readonly unknown[]> =>
-  (await host.list(list)).map(({ name, uri }) => uri ?? name);
+export const namesOf = async (
+  host: RawHost,
+  list: "tools" | "prompts" | "resources",
+): Promise<readonly unknown[]> => (await host.list(list)).map(({ name, uri }) => uri ?? name);
 
 let lastId = 0;
 

@@ -22,7 +22,7 @@ export interface FreshFlag {
 }
 
 /** Something differs from the lock. */
-export const EXIT_DIFFERS = 3;
+const EXIT_DIFFERS = 3;
 
 /** Prints what differs, and without `--check` writes it. Returns the exit code. */
 export async function lock(

@@ -6,10 +6,10 @@ import { definitionDigest, definitionOf, nameOf } from "./definition.js";
 import { isSameStart, type ServerLock, type StartLine } from "./lock.js";
 
 /** How a definition differs from the approved ones. */
-export type Change = "changed" | "new" | "removed";
+type Change = "changed" | "new" | "removed";
 
 /** What differs: an entry of a list, or what the server says of itself. */
-export type DifferenceKind = ListKind | "instructions" | "name" | "start";
+type DifferenceKind = ListKind | "instructions" | "name" | "start";
 
 /** One difference. */
 export interface Difference {

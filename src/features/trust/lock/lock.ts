@@ -29,7 +29,7 @@ export interface Lock {
 }
 
 /** The version of the form that this build writes and reads. */
-export const LOCK_VERSION = 1;
+const LOCK_VERSION = 1;
 
 /** The name of the file, beside the config. */
 export const LOCK_FILE = "cardea.lock";
