@@ -109,7 +109,8 @@ withAdmin(
     const host = await running.host("modern");
     expect(await namesOf(host, "tools")).toEqual(["shifty__drop", "honest__work"]);
     expect(await host.list("prompts")).toMatchObject([{ name: "shifty__greet", description: "Greets." }]);
-    expect(await namesOf(host, "resources")).toEqual(["shifty+memo://one"]);
+    const uris = await namesOf(host, "resources");
+    expect(uris.filter((uri) => uri.startsWith("shifty"))).toEqual(["shifty+memo://one"]);
     const refused = { error: { code: -31403, data: { cardea: { code: "quarantined", server: "shifty" } } } };
     expect(await asked(host, "prompts/get", { name: "shifty__rant" })).toMatchObject(refused);
     expect(await asked(host, "resources/read", { uri: "shifty+memo://two" })).toMatchObject(refused);
