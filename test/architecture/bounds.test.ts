@@ -212,6 +212,10 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "features/results/isolation.test.ts",
     title: "what is over the bytes of a principal displaces its own oldest results only",
   },
+  "features/trust/server-approvals.ts": {
+    file: "features/trust/server-approvals.test.ts",
+    title: "a server whose names change with each list holds those of its last one",
+  },
   "features/tool-search/tool-search.ts": {
     file: "features/tool-search/tool-search.test.ts",
     title: "indexes of dropped lists are released",

@@ -110,7 +110,7 @@ withAdmin(
     expect(await namesOf(host, "tools")).toEqual(["shifty__drop", "honest__work"]);
     expect(await host.list("prompts")).toMatchObject([{ name: "shifty__greet", description: "Greets." }]);
     const uris = await namesOf(host, "resources");
-    expect(uris.filter((uri) => uri.startsWith("shifty"))).toEqual(["shifty+memo://one"]);
+    expect(uris.filter((uri) => String(uri).startsWith("shifty"))).toEqual(["shifty+memo://one"]);
     const refused = { error: { code: -31403, data: { cardea: { code: "quarantined", server: "shifty" } } } };
     expect(await asked(host, "prompts/get", { name: "shifty__rant" })).toMatchObject(refused);
     expect(await asked(host, "resources/read", { uri: "shifty+memo://two" })).toMatchObject(refused);
