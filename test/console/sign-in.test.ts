@@ -136,9 +136,14 @@ describe.runIf(HAS_BROWSER && hasFeature("authorization-server"))("a person at t
     await close();
   });
 
-  test("of neither reads why there is nothing to see", async () => {
+  test("of neither sees the approvals that wait for it alone, or why there is nothing to see", async () => {
     const { page, close } = await signedIn({ sub: "otto", groups: ["sales"] });
-    await page.getByText(/otto may not read this gateway/).waitFor();
+    if (hasFeature("policy")) {
+      await page.getByText("Nothing waits for you.").waitFor();
+      expect(await page.getByRole("navigation", { name: "Views" }).getByRole("link").allInnerTexts()).toEqual(
+        ["Inbox"],
+      );
+    } else await page.getByText(/otto may not read this gateway/).waitFor();
     await close();
   });
 });

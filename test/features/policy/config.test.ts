@@ -87,6 +87,7 @@ describe("policy and limits", () => {
     expect(outcome.ok && Object.keys(outcome.config)).toEqual([
       "file",
       "digest",
+      "files",
       "listen",
       "servers",
       "startupWaitMs",
