@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { testOf } from "../../support/features.js";
+import { hasFeature, testOf } from "../../support/features.js";
 import { gatewayOf, listening } from "../../support/gateway.js";
 import { AUDIENCE, type Claims, issuer } from "../../support/issuer.js";
 import { startUpstream, UPSTREAMS } from "../../support/scripted/upstreams.js";
@@ -94,7 +94,9 @@ describe("a person", () => {
         body: { error: expect.stringContaining("listen.admin.access names neither") },
       });
     expect(await act("servers/one/restart", OTHER)).toMatchObject({ status: 403 });
-    expect(await ask("api/v1", OTHER)).toMatchObject({ status: 200, body: { pages: [], actions: [] } });
+    // Anybody may be an approver.
+    const pages = hasFeature("policy") ? ["/api/v1/approvals"] : [];
+    expect(await ask("api/v1", OTHER)).toMatchObject({ status: 200, body: { pages, actions: [] } });
     expect(await ask("api/v1/me", OTHER)).toMatchObject({ body: { principal: "otto", role: "person" } });
   });
 

@@ -4,6 +4,7 @@ import { readConfig } from "../../../src/config/read.js";
 import { tokenReport } from "../../../src/features/token-counts/report.js";
 import type { Pipeline } from "../../../src/gateway/pipeline.js";
 import { Slots } from "../../../src/gateway/slots.js";
+import { onlySafeLinks } from "../../../src/resilience/safe-links.js";
 import { Metrics } from "../../../src/telemetry/metrics.js";
 import type { JsonObject } from "../../../src/wire/json.js";
 import { catalogOf, tool } from "../../catalog/support.js";
@@ -40,6 +41,7 @@ function pipelineOf(config: JsonObject, lists: Readonly<Record<string, readonly 
       upstreams.map((upstream, at) => [upstream.name, { config: servers[at], upstream }] as const),
     ),
     features,
+    policy: onlySafeLinks(),
     catalog: catalogOf(upstreams, {
       servers,
       naming,

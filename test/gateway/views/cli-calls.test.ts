@@ -4,6 +4,7 @@ import type { ServerConfig } from "../../../src/config/config.js";
 import { Stop, type StopSignal } from "../../../src/core/stop.js";
 import type { Pipeline } from "../../../src/gateway/pipeline.js";
 import { cliLists } from "../../../src/gateway/views/cli-calls.js";
+import { onlySafeLinks } from "../../../src/resilience/safe-links.js";
 import { catalogOf, tool } from "../../catalog/support.js";
 import { fakeTime, pass, settle } from "../../support/fake-time.js";
 import { type FakeUpstream, fakeUpstream } from "../../support/fake-upstream.js";
@@ -22,6 +23,7 @@ function pipelineOf(
     config: { servers: configs, startupWaitMs: 10_000, naming: { separator: "__", maxLength: 60 } },
     servers: new Map(upstreams.map((upstream, at) => [upstream.name, { config: configs[at], upstream }])),
     catalog: catalogOf(upstreams, before && { before: before.catalog }),
+    policy: onlySafeLinks(),
   } as unknown as Pipeline;
 }
 
