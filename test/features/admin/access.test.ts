@@ -94,7 +94,7 @@ describe("a person", () => {
         body: { error: expect.stringContaining("listen.admin.access names neither") },
       });
     expect(await act("servers/one/restart", OTHER)).toMatchObject({ status: 403 });
-    // Anybody may be an approver.
+    // Each person may be an approver.
     const pages = hasFeature("policy") ? ["/api/v1/approvals"] : [];
     expect(await ask("api/v1", OTHER)).toMatchObject({ status: 200, body: { pages, actions: [] } });
     expect(await ask("api/v1/me", OTHER)).toMatchObject({ body: { principal: "otto", role: "person" } });
