@@ -52,6 +52,13 @@ const serverSection = sectionOf({
   schema: ofServer.exactOptional().describe("The same for its definitions (`docs/trust.md`)."),
   change: "reload",
   complete: (shape): TrustSettings => ({ pin: pinOf(shape?.pin) }),
+  // Of Gemini CLI: whether it asks before a call.
+  fromHost(server, warn) {
+    const member = server.get("trust");
+    if (member === undefined || member.value.kind === "object") return;
+    server.delete("trust");
+    warn("trust", member, "is the host's own and is ignored");
+  },
 });
 
 /** Both of them. */
