@@ -1,5 +1,6 @@
 /** Results over a budget, at hosts of both eras: a preview that fits, and the whole behind a link and a tool. */
 import { describe, expect, test } from "vitest";
+import { testOf } from "../../support/features.js";
 import { HOSTS } from "../../support/open-gateway.js";
 import { SDK_1, SDK_2_LEGACY, SDK_2_MODERN } from "../../support/peers/sdk.js";
 import { eachValue } from "../../support/sample.js";
@@ -187,7 +188,7 @@ test("a budget of the smallest size holds", async () => {
   }
 });
 
-test("tools that are called through call_tool have the same budget", async () => {
+testOf("tool-search")("tools that are called through call_tool have the same budget", async () => {
   const running = await opened({ results: { maxTokens: BUDGET }, tools: { exposure: "search" } });
   const host = await running.host({ era: "modern", door: "http" });
   expect((await host.list("tools")).map(({ name }) => name)).toEqual([
