@@ -51,7 +51,7 @@ describe.each(ERAS)("a %s host", (_, open) => {
     });
   });
 
-  test("reads that a server wants a sign-in", async () => {
+  testOf("sign-in")("reads that a server wants a sign-in", async () => {
     const guarded = await guardedServer({ era: "modern" });
     const { url } = await opened({ notes: { type: "http", url: guarded.url } });
     const host = await hostAt(url, open);
