@@ -76,9 +76,8 @@ function cleanReply(reply: Reply, secrets: SecretsAt): Reply {
   switch (reply.kind) {
     case "result": {
       if (!secrets.toHost.mayBeIn(reply.result)) return reply;
-      const { object } = reply.result;
-      const clean = toHost(object, secrets);
-      return clean === object ? reply : { ...reply, result: Payload.ofObject(clean) };
+      // Also where nothing was found: the text may hold what parsing drops, the first of two members of one name.
+      return { ...reply, result: Payload.ofObject(toHost(reply.result.object, secrets)) };
     }
     case "error":
       return { ...reply, error: toHost(reply.error, secrets) };

@@ -2,8 +2,9 @@
 import { describe, expect, test } from "vitest";
 import { LiteralSearch } from "../../../src/features/own-secrets/literal-search.js";
 import { SecretValues } from "../../../src/features/own-secrets/secret-values.js";
-import { messagesWithoutSecrets } from "../../../src/features/own-secrets/without-secrets.js";
+import { messagesWithoutSecrets, withoutSecrets } from "../../../src/features/own-secrets/without-secrets.js";
 import { Payload } from "../../../src/wire/payload.js";
+import { toolCall } from "../../support/calls.js";
 import fc from "../../support/fast-check.js";
 import { hasFeature } from "../../support/features.js";
 import { HOSTS, openGateway, type Server } from "../../support/open-gateway.js";
@@ -125,6 +126,18 @@ test("words, paths and addresses that a server is given stay in its results", as
   expect(await call(host, "plain__tell")).toMatchObject({
     content: [text("https://example.com/data postgres short1")],
   });
+});
+
+test("the first of two members of one name is not passed on with a secret", async () => {
+  const text = `{"content":[{"type":"text","text":"${KEY}"}],"content":[]}`;
+  const removing = withoutSecrets({
+    toServer: new SecretValues([]),
+    toHost: new SecretValues([KEY]),
+    onRemoved: () => {},
+  });
+  const answering = removing(async () => ({ kind: "result", result: Payload.ofText(text) }));
+  const reply = await answering(toolCall("careless", "tell"));
+  expect(reply.kind === "result" && String(reply.result.text)).toBe('{"content":[]}');
 });
 
 test("messages of no running call are cleaned in both directions", async () => {
