@@ -2,6 +2,7 @@
 import type { Call, InputResponses, Middleware, Notice, Reply } from "../../core/call.js";
 import type { MessageRedaction } from "../../core/call-policy.js";
 import { GatewayError } from "../../core/errors.js";
+import { withConfiguredArguments } from "../../routing/configured-arguments.js";
 import { decodeHeaderValue, encodeHeaderValue } from "../../wire/mirrored-headers.js";
 import { Payload } from "../../wire/payload.js";
 import type { Direction } from "./metrics.js";
@@ -39,10 +40,12 @@ export const messagesWithoutSecrets = (secrets: SecretsAt): MessageRedaction => 
 
 function cleanCall(call: Call, secrets: SecretsAt): Call {
   const { inputResponses, extraHeaders } = call;
+  const params = toServer(call.params, secrets);
   return {
     ...call,
     notify: (notice) => call.notify(cleanNotice(notice, secrets)),
-    params: toServer(call.params, secrets),
+    // What the config itself adds for this server may be the secret of another one.
+    params: params === call.params ? params : withConfiguredArguments({ ...call, params }).params,
     ...(inputResponses !== undefined && { inputResponses: cleanAnswers(inputResponses, secrets) }),
     ...(extraHeaders !== undefined && { extraHeaders: cleanHeaders(extraHeaders, secrets) }),
   };

@@ -90,6 +90,16 @@ describe.each(PAIRS)("a $era host over $door at $server servers", ({ server, ...
   });
 });
 
+test("an argument that the config itself gives a tool reaches its server, whatever else has that value", async () => {
+  const curiousOne = curious("modern");
+  const entry = { ...curiousOne.entry, overrides: { take: { arguments: { fixed: { key: KEY } } } } };
+  const gateway = await openGateway({ careless: careless("modern"), curious: { ...curiousOne, entry } });
+  const host = await gateway.host({ era: "modern", door: "http" });
+  await call(host, "curious__take", { note: KEY });
+  const sent = gateway.received.filter(({ method }) => method === "tools/call").map(({ params }) => params);
+  expect(sent.map(({ arguments: given }) => given)).toEqual([{ note: "[redacted]", key: KEY }]);
+});
+
 test("a question of a server is asked without its secret", async () => {
   const asks: Server = {
     tools: [tool("ask")],
