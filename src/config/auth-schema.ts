@@ -4,7 +4,8 @@ import { z } from "zod";
 import { isLoopback } from "../http/loopback.js";
 import { hasHiddenCharacters, identifierFault } from "../wire/readable-text.js";
 import { isReservedId } from "../wire/reserved-ids.js";
-import { keysWithin, type Section } from "./section.js";
+import type { Section } from "./section.js";
+import { keysWithin } from "./section-keys.js";
 
 /** Asymmetric signature algorithms. `none` and the HS family are excluded and cannot be configured. */
 const TOKEN_ALGORITHMS = [

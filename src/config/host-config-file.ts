@@ -2,7 +2,8 @@
 import { basename } from "node:path";
 import { isHostValue, normalizedKeys } from "./host-server-keys.js";
 import { NO_SUCH_FEATURE } from "./missing-feature.js";
-import { type Section, sectionsWithin, serverKeyNames } from "./section.js";
+import { type Section, sectionsWithin } from "./section.js";
+import { serverKeyNames } from "./section-keys.js";
 import { SERVER_KEYS } from "./server-keys.js";
 import { serverSchema } from "./server-schema.js";
 import type { Fault, Member, ObjectTree, Tree } from "./tree.js";

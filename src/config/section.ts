@@ -1,6 +1,6 @@
 /** A section of the config file that belongs to a feature: its schema, and the settings that the feature gets. */
 import type { z } from "zod";
-import { type ChannelSection, keysOfChannels } from "./channel-section.js";
+import type { ChannelSection } from "./channel-section.js";
 import type { Collision } from "./collisions.js";
 import type { Config, ConfiguredServer, ListenConfig, ServerConfig } from "./config.js";
 import type { ExposeOf } from "./own-names.js";
@@ -14,7 +14,7 @@ export type Section = SettingsSection | ChannelSection;
 export interface SettingsSection {
   /** Whether it stands in the file, in each server, or in each profile. */
   readonly of: "file" | "server" | "profile";
-  /** Its key: `audit`; or within a section of the gateway: `telemetry.otlp`. */
+  /** Its key: `audit`; or within another section, of the gateway or of a feature: `telemetry.otlp`. */
   readonly path: string;
   /** The key behind which the reference has it. Default: behind those of the gateway. */
   readonly after?: string | undefined;
@@ -172,31 +172,6 @@ export const sectionsWithin = (
   where: SettingsSection["of"],
 ): readonly SettingsSection[] =>
   sections.filter((section): section is SettingsSection => section.of === where);
-
-/** The keys of `sections` within the section `parent` of the gateway, or at the top, with their schemas; `where` the section stands. Default: in the file. */
-export function keysWithin(
-  sections: readonly Section[],
-  parent?: string,
-  where: SettingsSection["of"] = "file",
-): Readonly<Record<string, z.ZodType>> {
-  const prefix = parent === undefined ? "" : `${parent}.`;
-  return Object.fromEntries(
-    sectionsWithin(sections, where).flatMap(({ path, schema }) => {
-      const key = path.slice(prefix.length);
-      return path.startsWith(prefix) && !key.includes(".") ? [[key, schema]] : [];
-    }),
-  );
-}
-
-/** The keys of `sections` in any server, with their schemas. */
-export const keysOfServers = (sections: readonly Section[]): Readonly<Record<string, z.ZodType>> =>
-  Object.fromEntries(sectionsWithin(sections, "server").map(({ path, schema }) => [path, schema]));
-
-/** The names of all keys of `sections` in servers. */
-export const serverKeyNames = (sections: readonly Section[]): readonly string[] => [
-  ...Object.keys(keysOfServers(sections)),
-  ...Object.keys(keysOfChannels(channelsOf(sections))),
-];
 
 /** `keys`, with those of sections where they want to stand; the later ones of several nearer to the key before them. */
 export function inOrder<Keys extends object>(

@@ -3,7 +3,8 @@ import { z } from "zod";
 import { type ChannelSection, keysOfChannels } from "./channel-section.js";
 import { duration } from "./duration-schema.js";
 import { networkSchemas } from "./network-schema.js";
-import { channelsOf, inOrder, keysOfServers, type Section } from "./section.js";
+import { channelsOf, inOrder, type Section } from "./section.js";
+import { keysOfServers } from "./section-keys.js";
 import { argumentsSchema, overridesSchema } from "./tool-schema.js";
 
 /** A header name (RFC 9110, 5.6.2: token). */

@@ -1,6 +1,7 @@
 /** The schema of the section `telemetry`. Where traces go is said in a key of its feature. */
 import { z } from "zod";
-import { keysWithin, type Section } from "./section.js";
+import type { Section } from "./section.js";
+import { keysWithin } from "./section-keys.js";
 
 /** With the keys of features before those of the gateway. */
 export const telemetrySchema = (sections: readonly Section[]) =>

@@ -16,6 +16,7 @@ import { sandbox } from "./sandbox/feature.js";
 import { scan } from "./scan/feature.js";
 import { schemaChecks } from "./schema-checks/feature.js";
 import { signIn } from "./sign-in/feature.js";
+import { strip } from "./strip/feature.js";
 import { tokenCounts } from "./token-counts/feature.js";
 import { toolDefinitions } from "./tool-definitions/feature.js";
 import { toolSearch } from "./tool-search/feature.js";
@@ -46,6 +47,7 @@ export const FEATURES: readonly Feature[] = [
   personPage,
   policy,
   trust,
+  strip,
   vault,
   workers,
   sandbox,
