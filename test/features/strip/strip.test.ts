@@ -29,7 +29,7 @@ const logs = (era: "legacy" | "modern", entry: object = {}): Server => ({
       inputSchema: {
         type: "object",
         properties: {
-          [`a\u200Bb`]: { description: `A \u202Efile`, enum: ["\u001f", "|"], default: "|\u200B" },
+          "a\u200Bb": { description: `A \u202Efile`, enum: ["\u001f", "|"], default: "|\u200B" },
         },
       },
     },
@@ -38,7 +38,7 @@ const logs = (era: "legacy" | "modern", entry: object = {}): Server => ({
   answer: ({ method, params }) => {
     if (method !== "tools/call") return undefined;
     if (params.name === "honest") return { content: [text("می\u200Cخواهم 👩\u200D💻")], n: 1 };
-    const row = { line: `${RED}failed${PLAIN}`, [`k\u200B`]: 1 };
+    const row = { line: `${RED}failed${PLAIN}`, "k\u200B": 1 };
     return {
       content: [
         text(`${RED}failed${PLAIN}${HIDDEN}`),
@@ -74,8 +74,11 @@ const PAIRS = eachValue(
 );
 
 describe.each(PAIRS)("a $era host over $door at $server servers", ({ server, ...kind }) => {
-  test("sees neither controls nor invisible text of a server, in results and their structures", async () => {
-    const gateway = await openGateway({ logs: logs(server) });
+  test("sees neither controls nor invisible text of a server, but of one whose entry says so", async () => {
+    const gateway = await openGateway({
+      logs: logs(server),
+      raw: logs(server, { trust: { strip: false } }),
+    });
     const host = await gateway.host(kind);
     expect(await call(host, "logs__tail")).toMatchObject({
       content: [text("failed"), text('{"line":"failed","k":1}'), { type: "image", data: "AAAA" }],
@@ -85,19 +88,15 @@ describe.each(PAIRS)("a $era host over $door at $server servers", ({ server, ...
       content: [text("می\u200Cخواهم 👩\u200D💻")],
       n: 1,
     });
+    expect(await call(host, "raw__tail")).toMatchObject({
+      content: [text(`${RED}failed${PLAIN}${HIDDEN}`), {}, {}],
+    });
     if (!hasFeature("admin")) return;
     const metrics = await (await fetch(`${gateway.adminUrl}/metrics`)).text();
     expect(metrics).toContain('cardea_invisible_text_stripped_total{server="logs",in="message"} 1');
     // Each class of hosts has lists of its own.
     expect(metrics).toMatch(/cardea_invisible_text_stripped_total\{server="logs",in="definition"\} [1-9]/);
-  });
-
-  test("gets everything of a server whose entry says so", async () => {
-    const gateway = await openGateway({ logs: logs(server, { trust: { strip: false } }) });
-    const host = await gateway.host(kind);
-    expect(await call(host, "logs__tail")).toMatchObject({
-      content: [text(`${RED}failed${PLAIN}${HIDDEN}`), {}, {}],
-    });
+    expect(metrics).not.toContain('cardea_invisible_text_stripped_total{server="raw"');
   });
 });
 
@@ -107,7 +106,7 @@ test("definitions are listed without invisible text, but for what calls carry ba
   expect(await definition(host, "logs__tail")).toMatchObject({
     description: "Reads a log.",
     inputSchema: {
-      properties: { [`a\u200Bb`]: { description: "A file", enum: ["\u001f", "|"], default: "|\u200B" } },
+      properties: { "a\u200Bb": { description: "A file", enum: ["\u001f", "|"], default: "|\u200B" } },
     },
   });
 });
