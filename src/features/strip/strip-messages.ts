@@ -25,7 +25,7 @@ export const stripReplies =
       return visibleReply(reply, onStripped);
     };
 
-/** The same for messages that belong to no running call. Answers of hosts stay as they are. */
+/** The same for messages that belong to no running call. Answers of hosts are not changed. */
 export const stripMessages = (onStripped: () => void): MessageRedaction => ({
   notice: (notice) => visibleNotice(notice, onStripped),
   question: (question) => inSteps(question, OF_SCHEMAS, onStripped),

@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from "../../wire/json.js";
 import { needsALook } from "./invisible-characters.js";
 import { visibleText } from "./visible-text.js";
 
-/** Which texts stay as they are. */
+/** Which texts are not changed. */
 export interface Exempt {
   /** Whether names of members do. */
   readonly names: boolean;

@@ -5,7 +5,7 @@ import { TerminalSequences } from "./terminal-sequences.js";
 
 /** A longer text is searched in pieces (UTF-16 code units). */
 const PIECE = 262_144;
-/** Searching is this many times cheaper than work is counted, and a look at one character this much. */
+/** Searching costs the 16th part of the work that `Work` counts for a character; a look at one costs 8. */
 const SEARCH_DIVISOR = 16;
 const LOOK_WORK = 8;
 

@@ -74,7 +74,7 @@ const PAIRS = eachValue(
 );
 
 describe.each(PAIRS)("a $era host over $door at $server servers", ({ server, ...kind }) => {
-  test("sees neither controls nor invisible text of a server, but of one whose entry says so", async () => {
+  test("sees neither controls nor invisible text of a server, unless its entry has `strip: false`", async () => {
     const gateway = await openGateway({
       logs: logs(server),
       raw: logs(server, { trust: { strip: false } }),
@@ -100,25 +100,19 @@ describe.each(PAIRS)("a $era host over $door at $server servers", ({ server, ...
   });
 });
 
-test("definitions are listed without invisible text, but for what calls carry back", async () => {
-  const gateway = await openGateway({ logs: logs("modern") });
-  const host = await gateway.host({ era: "modern", door: "http" });
-  expect(await definition(host, "logs__tail")).toMatchObject({
-    description: "Reads a log.",
-    inputSchema: {
-      properties: { "a\u200Bb": { description: "A file", enum: ["\u001f", "|"], default: "|\u200B" } },
-    },
-  });
-});
-
-test("a server's own setting counts before that of the file", async () => {
+test("definitions are listed without invisible text, except what calls carry back; a server's own setting counts first", async () => {
   const gateway = await openGateway(
     { kept: logs("modern"), clean: logs("modern", { trust: { strip: true } }) },
     { trust: { strip: false } },
   );
   const host = await gateway.host({ era: "modern", door: "http" });
   expect(await definition(host, "kept__tail")).toMatchObject({ description: `Reads a log.${HIDDEN}` });
-  expect(await definition(host, "clean__tail")).toMatchObject({ description: "Reads a log." });
+  expect(await definition(host, "clean__tail")).toMatchObject({
+    description: "Reads a log.",
+    inputSchema: {
+      properties: { "a\u200Bb": { description: "A file", enum: ["\u001f", "|"], default: "|\u200B" } },
+    },
+  });
 });
 
 test("a question of a server is asked without invisible text", async () => {
