@@ -157,6 +157,8 @@ export interface OwnOperatorAction extends OperatorAction {
 export interface RunningGateway {
   /** The URL of the MCP endpoint; undefined until it listens. */
   url(): string | undefined;
+  /** Where this process listens for operators; undefined until it does, and where it is one of several that serve the same address. */
+  operatorUrl(): string | undefined;
   /** The store that this process shares with others; undefined if it shares none. */
   readonly store: SharedStore | undefined;
   /** Undefined if no feature listens. */

@@ -102,6 +102,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     pipeline,
     config: () => pipeline().config,
     url: () => status.url,
+    operatorUrl: () => (parts.identity.member === undefined ? status.operatorUrl : undefined),
     store: features.shared?.store,
     replica: parts.replica,
     answerMs: parts.sealed.answerMs,

@@ -48,6 +48,7 @@ export class Lifecycle {
     // Before a load balancer sends hosts: their sessions must be found by the other replicas.
     if (peerPort !== undefined) await replica?.start(peerPort);
     status.url = url;
+    status.operatorUrl = operators?.url;
     return { url, adminUrl: operators?.url };
   }
 

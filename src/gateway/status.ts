@@ -18,6 +18,8 @@ export class GatewayStatus {
   readonly startedAt = Date.now();
   /** The URL for hosts; undefined until the listener is bound. */
   url: string | undefined;
+  /** That for operators. */
+  operatorUrl: string | undefined;
   isDraining = false;
   /** Why the newest config was refused; empty otherwise. */
   reloadErrors: readonly string[] = [];

@@ -9,18 +9,22 @@ export function completePolicy({
   default: fallback,
   rules,
   approvalTimeout: usual,
+  notify: receiver,
 }: PolicyShape): PolicyConfig {
   return {
     default: fallback,
+    ...(receiver !== undefined && { notify: receiver }),
     rules: rules.map(({ remember, approvalTimeout, ...rule }, index) => {
       const rememberMs = remember === undefined ? undefined : parseDuration(remember);
       const timeout = approvalTimeout ?? (rule.approvers === undefined ? undefined : usual);
+      const notify = rule.notify ?? (rule.approvers === undefined ? undefined : receiver);
       const approvalTimeoutMs = timeout === undefined ? undefined : parseDuration(timeout);
       return {
         ...rule,
         ...named(rule.name, `rule-${index + 1}`),
         ...(rememberMs !== undefined && { rememberMs }),
         ...(approvalTimeoutMs !== undefined && { approvalTimeoutMs }),
+        ...(notify !== undefined && { notify }),
       };
     }),
   };

@@ -1,4 +1,5 @@
 /** The sections `policy` and `limits`, completed: names and defaults filled in, times in ms. */
+import type { WebhookTarget } from "../../outgoing/webhook.js";
 import type { DetectedKind } from "./detect/detector.js";
 
 declare module "../../config/config.js" {
@@ -20,6 +21,14 @@ export interface PolicyConfig {
   readonly default: "allow" | "deny" | "hide";
   /** In file order; the first match decides. */
   readonly rules: readonly RuleConfig[];
+  /** Of rules with approvers and without one of their own, which have it too. */
+  readonly notify?: NotifyConfig;
+}
+
+/** Who gets notices of approvals by other persons. */
+export interface NotifyConfig extends WebhookTarget {
+  /** Where approvers reach the console; undefined: where this process listens for operators. */
+  readonly console?: string | undefined;
 }
 
 /** What a rule applies to: a host's call, or one kind of question from a server. */
@@ -63,6 +72,8 @@ export interface RuleConfig extends MatcherConfig {
   readonly approvers?: readonly string[];
   /** With `approvers`: how long a call waits for a decision. */
   readonly approvalTimeoutMs?: number;
+  /** With `approvers`: who gets notices of its approvals. */
+  readonly notify?: NotifyConfig;
   /** With `redact`. */
   readonly redact?: RedactConfig;
   /** With `on: sampling`: the maximum tokens of a request. */

@@ -6,13 +6,18 @@ import { canonicalText } from "../../wire/json-text.js";
 interface Identified {
   readonly name: string;
   readonly isUnnamed?: true;
+  readonly notify?: unknown;
 }
 
-/** Without the name where that is only its place in the list: in front of it another one may have been added. */
-export function withoutNumber<T extends Identified>(config: T): Omit<T, "name"> {
-  if (config.isUnnamed !== true) return config;
-  const { name: _, ...rest } = config;
-  return rest;
+/**
+ * Without the name where that is only its place in the list: in front of it another one may have been added. Who gets notices
+ * does not matter.
+ */
+export function withoutNumber(config: Identified): object {
+  const { notify: _, ...rest } = config;
+  if (rest.isUnnamed !== true) return rest;
+  const { name: __, ...unnamed } = rest;
+  return unnamed;
 }
 
 /** The name that the config gives, else a digest of the content. */

@@ -1,5 +1,6 @@
 /** Which metrics are there of rules and limits? */
 import type { FeatureCounter, FeatureGauge, RunningGateway } from "../../core/feature.js";
+import type { NoticeOutcome } from "./second-person/notice-queue.js";
 import type { ApprovalEnd } from "./second-person/open-approvals.js";
 
 /** A value of the label `decision`. */
@@ -24,6 +25,13 @@ const APPROVALS: FeatureCounter = {
   labelNames: ["decision", "rule"],
 };
 
+/** `outcome`: `accepted`, `failed` after the last attempt, or `dropped` where too many waited. */
+const NOTICES: FeatureCounter = {
+  name: "cardea_approval_notices_total",
+  help: "Notices of approvals by other persons, to their receivers (`notify`).",
+  labelNames: ["outcome"],
+};
+
 /** Read from the approvals themselves. */
 export const OPEN_APPROVALS: FeatureGauge = {
   name: "cardea_approvals_open",
@@ -31,7 +39,7 @@ export const OPEN_APPROVALS: FeatureGauge = {
 };
 
 /** All that are counted one by one. */
-export const COUNTERS: readonly FeatureCounter[] = [RATE_LIMITED, DECISIONS, APPROVALS];
+export const COUNTERS: readonly FeatureCounter[] = [RATE_LIMITED, DECISIONS, APPROVALS, NOTICES];
 
 /** Counted by the rules themselves. */
 export const RULE_MATCHES: FeatureCounter = {
@@ -43,6 +51,10 @@ export const RULE_MATCHES: FeatureCounter = {
 /** Counts the end of an approval by another person. */
 export const countEnd = (gateway: Pick<RunningGateway, "count">, decision: ApprovalEnd, rule: string): void =>
   gateway.count(APPROVALS, { decision, rule });
+
+/** Counts a notice of an approval. */
+export const countNotice = (gateway: Pick<RunningGateway, "count">, outcome: NoticeOutcome): void =>
+  gateway.count(NOTICES, { outcome });
 
 /** What rules and limits report. */
 export interface PolicyMetrics {

@@ -3,18 +3,25 @@ import type { CountedValue, OpenFeature, RunningGateway } from "../../core/featu
 import type { Logger } from "../../core/logger.js";
 import { policyActions, policyPages } from "./admin-pages.js";
 import type { ApprovalExpiry } from "./approvals.js";
-import { COUNTERS, countEnd, countedIn, OPEN_APPROVALS, RULE_MATCHES } from "./metrics.js";
+import { COUNTERS, countEnd, countedIn, countNotice, OPEN_APPROVALS, RULE_MATCHES } from "./metrics.js";
 import { createPolicy, isPolicy, type Policy, type PolicyParts } from "./policy.js";
-import type { OnEnd } from "./second-person/open-approvals.js";
+import { ApprovalNotices } from "./second-person/notices.js";
+import type { ApprovalObserver } from "./second-person/open-approvals.js";
 
 /** Each config has a policy, which continues what the one before it remembers. */
 export function openPolicy(logger: Logger, redact: (text: string) => string): OpenFeature {
   let parts: PolicyParts | undefined;
   let latest: Policy | undefined;
+  let notices: ApprovalNotices | undefined;
   return {
     name: "policy",
     attach(gateway) {
-      parts = partsIn(gateway, logger, redact);
+      notices = new ApprovalNotices({
+        ...{ logger, redact },
+        onOutcome: (outcome) => countNotice(gateway, outcome),
+        consoleUrl: () => gateway.operatorUrl(),
+      });
+      parts = partsIn(gateway, logger, redact, notices);
     },
     decides({ features }, before) {
       if (parts === undefined) throw new TypeError("there is no gateway yet");
@@ -26,7 +33,11 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
     counters: COUNTERS,
     readings: [{ gauge: OPEN_APPROVALS, read: () => latest?.open.size ?? 0 }],
     counterReadings: [{ counter: RULE_MATCHES, read: () => ruleMatches(latest) }],
-    close: async () => latest?.close(),
+    problems: () => (notices?.problems ?? []).map((text) => ({ text, blocks: false })),
+    async close({ isImmediate }) {
+      latest?.close();
+      await notices?.close(isImmediate);
+    },
   };
 }
 
@@ -36,21 +47,33 @@ const ruleMatches = (policy: Policy | undefined): readonly CountedValue[] =>
     value: hits.count,
   }));
 
-function partsIn(gateway: RunningGateway, logger: Logger, redact: (text: string) => string): PolicyParts {
+function partsIn(
+  gateway: RunningGateway,
+  logger: Logger,
+  redact: (text: string) => string,
+  notices: ApprovalNotices,
+): PolicyParts {
   const { replica } = gateway;
+  const onEnd = onEndIn(gateway, redact);
   return {
     ...{ metrics: countedIn(gateway), logger },
     sharedLimits: replica?.limits,
     sharedApprovals: replica?.approvals,
     useOnce: replica && ((nonce) => replica.useOnce(nonce, gateway.answerMs())),
-    onApprovalEnd: onEndIn(gateway, redact),
+    approvals: {
+      onOpened: (approval, notify, isAgain) => notices.opened(approval, notify, isAgain),
+      onEnded(approval, notify, end, by) {
+        onEnd(approval, notify, end, by);
+        notices.ended(approval, notify, end, by);
+      },
+    },
     approvalExpiry: expiryIn(gateway, redact),
   };
 }
 
 /** Counts the ends of approvals by other persons, and tells the features. */
-function onEndIn(gateway: RunningGateway, redact: (text: string) => string): OnEnd {
-  return (approval, end, by) => {
+function onEndIn(gateway: RunningGateway, redact: (text: string) => string): ApprovalObserver["onEnded"] {
+  return (approval, _, end, by) => {
     const { tool, server, principal, host, rule } = approval;
     countEnd(gateway, end, rule);
     const about = { server, rule, target: redact(tool), ...(host !== undefined && { host: redact(host) }) };

@@ -26,7 +26,7 @@ import { evaluateMethod, policyInputsOf } from "./rules/method-inputs.js";
 import { argsOf, type Decision, nameForRules } from "./rules/policy-input.js";
 import type { Rule } from "./rules/rule.js";
 import { type RuleExplanation, RuleSet } from "./rules/rule-set.js";
-import { type OnEnd, OpenApprovals } from "./second-person/open-approvals.js";
+import { type ApprovalObserver, OpenApprovals } from "./second-person/open-approvals.js";
 import { SecondPerson } from "./second-person/second-person.js";
 
 /** The policy of one config, with what operators see of it. */
@@ -77,7 +77,7 @@ export function createPolicy(config: PolicySettings, parts: PolicyParts, before?
   const log = carried?.log ?? new DecisionLog(parts.metrics, parts.logger);
   const approvals =
     carried?.approvals ?? new Approvals(parts.useOnce, parts.approvalExpiry, parts.sharedApprovals);
-  const open = carried?.open ?? new OpenApprovals(parts.onApprovalEnd);
+  const open = carried?.open ?? new OpenApprovals(parts.approvals);
   const limits = new Limits(config.limits ?? [], parts.metrics, carried?.limits, parts.sharedLimits);
   const ownLimits = new Limits(
     config.limits ?? [],
@@ -161,8 +161,8 @@ export interface PolicyParts {
   readonly useOnce?: SingleUse | undefined;
   /** Where approvals are remembered by all replicas. */
   readonly sharedApprovals?: SharedApprovals | undefined;
-  /** Learns how approvals by other persons end. */
-  readonly onApprovalEnd?: OnEnd | undefined;
+  /** Learns of approvals by other persons. */
+  readonly approvals?: ApprovalObserver | undefined;
   /** Learns that the time of approvals is over. */
   readonly approvalExpiry?: ApprovalExpiry | undefined;
 }

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { duration } from "../../config/duration-schema.js";
 import { globs } from "../../config/server-schema.js";
 import { parseRate } from "../../config/units.js";
+import { webhookKeys } from "../../config/webhook-schema.js";
 import { DETECTED_KINDS } from "./detect/detector.js";
 
 const nonEmptyStrings = z.array(z.string().min(1));
@@ -71,6 +72,20 @@ const redact = z.strictObject({
   replacement: z.string().max(64).default("[redacted]").describe("The replacement text."),
 });
 
+const CONSOLE_PATTERN = /^https?:\/\/[^\s/?#@]+(?:\/[^\s?#]*)?$/;
+
+const notify = z.strictObject({
+  ...webhookKeys("notices of approvals"),
+  console: z
+    .string()
+    .regex(CONSOLE_PATTERN, { error: 'must be a URL such as "https://cardea-admin.example.com"' })
+    .meta({ pattern: `${CONSOLE_PATTERN.source}|\\$\\{` })
+    .exactOptional()
+    .describe(
+      "Where approvers reach the console, for the link in notices. Default: where this process listens for operators.",
+    ),
+});
+
 const rule = z.strictObject({
   name: z
     .string()
@@ -110,6 +125,11 @@ const rule = z.strictObject({
   approvalTimeout: duration(
     "With `approvers`: how long a call waits for a decision. Default: that of `policy`.",
   ).exactOptional(),
+  notify: notify
+    .exactOptional()
+    .describe(
+      "With `approvers`: who gets notices of its approvals, when one opens and when it ends. Default: that of `policy`.",
+    ),
   redact: redact.exactOptional().describe("With `redact`: what to remove."),
   maxTokens: z
     .int()
@@ -138,6 +158,11 @@ export const policySchema = z.strictObject({
   approvalTimeout: duration(
     "How long a call waits for the decision of an approver, where its rule does not say.",
   ).default("10m"),
+  notify: notify
+    .exactOptional()
+    .describe(
+      "Who gets notices of approvals by other persons, where their rule does not say: a chat, or a system of tickets. Default: there are none.",
+    ),
   rules: z
     .array(rule.meta({ id: "rule" }))
     .default([])

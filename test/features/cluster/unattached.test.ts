@@ -40,6 +40,7 @@ test("its gateway closes it otherwise, so that it is not closed twice", async ()
     pipeline: () => ({}) as never,
     toolCalls: () => undefined,
     url: () => undefined,
+    operatorUrl: () => undefined,
     store: undefined,
     credentials: undefined,
     personSessions: undefined,

@@ -22,6 +22,7 @@ test("renewals of tokens are counted by server and outcome, and tokens that end 
     pipeline: () => ({}) as never,
     toolCalls: () => undefined,
     url: () => undefined,
+    operatorUrl: () => undefined,
     ...{ store: undefined, replica: undefined },
     answerMs: () => 0,
     enterQueue: () => () => {},

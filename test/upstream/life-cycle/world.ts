@@ -102,6 +102,7 @@ export class World {
       pipeline: () => this.inEffect.pipeline,
       toolCalls: (server) => metrics.calls.toolCalls(server),
       url: () => undefined,
+      operatorUrl: () => undefined,
       ...{ store: undefined, replica: undefined },
       answerMs: () => 3_600_000,
       enterQueue: (server) => metrics.enterQueue(server),

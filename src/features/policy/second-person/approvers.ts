@@ -17,9 +17,19 @@ export interface Decider {
 const GROUP_PREFIX = "group:";
 
 /** What is wrong with the keys of a rule about approvers, by key. */
-export function faultsOfApprovers({ effect, approvers, approvalTimeoutMs }: RuleConfig): [string, string][] {
-  if (approvers === undefined)
-    return approvalTimeoutMs === undefined ? [] : [["approvalTimeout", 'this key needs "approvers"']];
+export function faultsOfApprovers({
+  effect,
+  approvers,
+  approvalTimeoutMs,
+  notify,
+}: RuleConfig): [string, string][] {
+  if (approvers === undefined) {
+    const needing = [
+      ...(approvalTimeoutMs === undefined ? [] : ["approvalTimeout"]),
+      ...(notify === undefined ? [] : ["notify"]),
+    ];
+    return needing.map((key) => [key, 'this key needs "approvers"']);
+  }
   if (effect !== "approve") return [["approvers", 'this key needs the effect "approve"']];
   return approvers.includes(GROUP_PREFIX) ? [["approvers", '"group:" needs the name of a group']] : [];
 }

@@ -2,6 +2,7 @@
 import { LRUCache } from "lru-cache";
 import { GatewayError } from "../../../core/errors.js";
 import { entryLimit } from "../../../runtime/cache-limits.js";
+import type { NotifyConfig } from "../config.js";
 import { type Decider, refusalOf } from "./approvers.js";
 
 /** Open approvals in all, and of one principal. */
@@ -40,11 +41,22 @@ export interface OpenApproval {
   readonly arguments: unknown;
 }
 
-/** Receives the end of each approval, once. */
-export type OnEnd = (approval: OpenApproval, end: ApprovalEnd, by?: Decider) => void;
+/** Learns what becomes of approvals. `notify`: who gets notices. */
+export interface ApprovalObserver {
+  /** `isAgain`: it was withdrawn before. */
+  onOpened(approval: OpenApproval, notify: NotifyConfig | undefined, isAgain: boolean): void;
+  /** Once, unless it opens again after it was withdrawn. `by`: who has decided. */
+  onEnded(
+    approval: OpenApproval,
+    notify: NotifyConfig | undefined,
+    end: ApprovalEnd,
+    by: Decider | undefined,
+  ): void;
+}
 
 interface Entry {
   readonly approval: OpenApproval;
+  readonly notify: NotifyConfig | undefined;
   readonly timer: NodeJS.Timeout;
   /** Of the calls that are held for it. */
   readonly waiters: Set<(end: ApprovalEnd) => void>;
@@ -54,13 +66,13 @@ interface Entry {
 export class OpenApprovals {
   readonly #open = new Map<string, Entry>();
   readonly #openOf = new Map<string, number>();
-  /** Decisions that a later round of the call may ask for. */
+  /** How those have ended that are not open; a later round of the call may ask. */
   readonly #ended = new LRUCache<string, { readonly end: ApprovalEnd }>({
     ...entryLimit(10 * MAX_OPEN),
     perf: { now: () => performance.now() }, // resolved at each call, so that tests can inject time
   });
 
-  constructor(private readonly onEnd: OnEnd = () => {}) {}
+  constructor(private readonly observer?: ApprovalObserver) {}
 
   get size(): number {
     return this.#open.size;
@@ -77,11 +89,13 @@ export class OpenApprovals {
 
   /** How it has ended; undefined while it is open, and where it is not known here. */
   endOf(id: string): ApprovalEnd | undefined {
-    return this.#ended.get(id)?.end;
+    const end = this.#ended.get(id)?.end;
+    // A call that was withdrawn may come back with its state, and waits again.
+    return end === "withdrawn" ? undefined : end;
   }
 
   /** @throws GatewayError `queue_full` where too many are open */
-  add(approval: OpenApproval): void {
+  add(approval: OpenApproval, notify?: NotifyConfig): void {
     const { id, principalKey: key, rule, server } = approval;
     if (this.#open.has(id)) return;
     const ofPrincipal = this.#openOf.get(key) ?? 0;
@@ -94,23 +108,23 @@ export class OpenApprovals {
     }
     const wait = Math.min(Math.max(0, approval.expiresAt - Date.now()), MAX_TIMER_MS);
     const timer = setTimeout(() => this.end(id, "expired"), wait).unref();
-    this.#open.set(id, { approval, timer, waiters: new Set() });
+    this.#open.set(id, { approval, notify, timer, waiters: new Set() });
     this.#openOf.set(key, ofPrincipal + 1);
+    this.observer?.onOpened(approval, notify, this.#ended.get(id)?.end === "withdrawn");
   }
 
   /** Ends it; false where it is not open. `by`: who has decided. */
   end(id: string, end: ApprovalEnd, by?: Decider): boolean {
     const entry = this.#open.get(id);
     if (entry === undefined) return false;
-    const { approval, timer, waiters } = entry;
+    const { approval, notify, timer, waiters } = entry;
     clearTimeout(timer);
     this.#open.delete(id);
     const left = (this.#openOf.get(approval.principalKey) ?? 1) - 1;
     if (left > 0) this.#openOf.set(approval.principalKey, left);
     else this.#openOf.delete(approval.principalKey);
-    // A call that was withdrawn may come back with its state, and waits again.
-    if (end !== "withdrawn") this.#ended.set(id, { end }, { ttl: this.#keptMs(approval) });
-    this.onEnd(approval, end, by);
+    this.#ended.set(id, { end }, { ttl: this.#keptMs(approval) });
+    this.observer?.onEnded(approval, notify, end, by);
     for (const waiter of waiters) waiter(end);
     return true;
   }

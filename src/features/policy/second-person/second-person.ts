@@ -65,7 +65,7 @@ export class SecondPerson {
     if (end !== undefined) return { kind: "ended", id, end };
     if (expiresAt <= Date.now()) return { kind: "ended", id, end: "expired" };
     if (this.#open.get(id) === undefined) {
-      this.#open.add(await opened(waiting, id, at, expiresAt));
+      this.#open.add(await opened(waiting, id, at, expiresAt), rule.notify);
       if (known === undefined) waiting.onOpened(id);
     }
     const outcome = await this.#held(id, call, at);
