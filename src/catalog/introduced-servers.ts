@@ -2,6 +2,7 @@
 import type { Client } from "../core/client.js";
 import type { IntroducedServer } from "../core/list-transform.js";
 import { conditionOf } from "../core/server-condition.js";
+import { asOf } from "../core/sign-in-command.js";
 import { stateInUse } from "../core/upstream.js";
 import type { ServerLists } from "./server-lists.js";
 
@@ -19,6 +20,7 @@ export function introducedServer(
     lastError: lastError === undefined ? undefined : redact(lastError),
     listError: listError === undefined ? undefined : redact(listError),
     wantsSignIn: server.wantsSignIn(client),
+    as: upstream.separatesPrincipals === true ? asOf(client.principal) : undefined,
   });
   return { name, facts: server.factsFor(client), hasListed, condition };
 }

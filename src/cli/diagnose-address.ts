@@ -1,21 +1,22 @@
 /** Why does a server not answer at its address, and what should be done? */
 import type { ServerConfig } from "../config/config.js";
 import { GatewayError } from "../core/errors.js";
+import { signInCommand } from "../core/sign-in-command.js";
 import type { ProxyError } from "../outgoing/proxy.js";
 import type { Diagnosis } from "./diagnose.js";
 import { codesOf, messageOf, proxyErrorOf, statusOf } from "./error-facts.js";
 
 type Address = Pick<Extract<ServerConfig["transport"], { kind: "http" }>, "url">;
 
-/** Why a server at this URL could not be connected. */
-export function diagnoseAddress({ url }: Address, error: unknown): Diagnosis {
+/** Why a server at this URL could not be connected. `as`: the argument of `cardea login --as`, where each person signs in there. */
+export function diagnoseAddress({ url }: Address, error: unknown, as?: string): Diagnosis {
   const at = new URL(url);
   const message = messageOf(error);
   const proxy = proxyErrorOf(error);
   if (proxy !== undefined) return diagnoseProxy(proxy, at.host);
   return (
     diagnoseConnection(at, codesOf(error), message) ??
-    diagnoseRefusal(error, message) ??
+    diagnoseRefusal(error, message, as) ??
     diagnoseStatus(at, statusOf(error)) ??
     diagnoseAnswer(at, message)
   );
@@ -55,12 +56,13 @@ function diagnoseConnection(
 }
 
 /** It wants other credentials; undefined if it does not say so. */
-function diagnoseRefusal(error: unknown, message: string): Diagnosis | undefined {
+function diagnoseRefusal(error: unknown, message: string, as: string | undefined): Diagnosis | undefined {
   if (error instanceof GatewayError && error.code === "sign_in_required") {
+    const command = signInCommand(error.options.server ?? "SERVER", as);
     return {
       cause: "credentials",
-      sentence: "it answers 401: it needs a sign-in",
-      advice: `run "cardea login ${error.options.server}"; if it takes a fixed key instead, set it under headers, such as "Authorization": "Bearer \${TOKEN}"`,
+      sentence: `it answers 401: ${as === undefined ? "it needs a sign-in" : "each person signs in there"}`,
+      advice: `run "${command}"; if it takes a fixed key instead, set it under headers, such as "Authorization": "Bearer \${TOKEN}"`,
     };
   }
   const status = statusOf(error);

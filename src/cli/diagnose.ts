@@ -1,6 +1,11 @@
 /** Turns the observations of a server into one sentence for people, and advice. */
 import { otherPrefixOwner } from "../config/collisions.js";
-import type { Config, FeatureTransport, ServerConfig } from "../config/config.js";
+import {
+  type Config,
+  type FeatureTransport,
+  type ServerConfig,
+  signsInEachPerson,
+} from "../config/config.js";
 import type { MalformedEntry } from "../core/list-entries.js";
 import { type ChannelKind, type ChannelKinds, kindOf } from "../upstream/supervision/channel-kind.js";
 import { stringAt } from "../wire/json.js";
@@ -9,7 +14,7 @@ import { diagnoseRunner, headlineOf } from "./diagnose-runner.js";
 import { codesOf, messageOf } from "./error-facts.js";
 import { explainOutput } from "./explain-output.js";
 import type { ProbeResult } from "./probe.js";
-import type { Misfit } from "./running-misfits.js";
+import type { Misfit } from "./running-facts.js";
 
 /** The state of one server; if it does not start, why, and what to do. */
 export interface Diagnosis {
@@ -66,6 +71,7 @@ export function diagnose(
   channels: ChannelKinds = [],
 ): Diagnosis {
   const { transport } = server;
+  const as = signsInEachPerson(server) ? "ID" : undefined;
   if (probed.connected !== undefined)
     return healthyDiagnosis(
       probed.connected,
@@ -74,8 +80,8 @@ export function diagnose(
       misfitsAdvice(probed.misfits ?? [], transport, channels),
     );
   if (transport.kind === "stdio") return diagnoseProcess(transport, probed);
-  if (transport.kind === "http") return diagnoseAddress(transport, probed.error);
-  return diagnoseTranslated(transport, kindOf(channels, transport), probed.error);
+  if (transport.kind === "http") return diagnoseAddress(transport, probed.error, as);
+  return diagnoseTranslated(transport, kindOf(channels, transport), probed.error, as);
 }
 
 type Connected = NonNullable<ProbeResult["connected"]>;
@@ -222,7 +228,14 @@ function diagnoseProcess(transport: Process, { error, stderr, nonProtocolOutput 
 }
 
 /** A server for which a feature answers MCP. */
-function diagnoseTranslated(transport: FeatureTransport, kind: ChannelKind, error: unknown): Diagnosis {
+function diagnoseTranslated(
+  transport: FeatureTransport,
+  kind: ChannelKind,
+  error: unknown,
+  as: string | undefined,
+): Diagnosis {
   const fault = kind.faultOf(transport, messageOf(error));
-  return "url" in fault ? diagnoseAddress(fault, error) : { cause: "bad_document", sentence: fault.sentence };
+  return "url" in fault
+    ? diagnoseAddress(fault, error, as)
+    : { cause: "bad_document", sentence: fault.sentence };
 }

@@ -18,8 +18,11 @@ import { advised, channelsOf } from "./feature.js";
 import { type ConfigFlags, type JsonFlag, wantsJson, type YesFlag } from "./flags.js";
 import { openConfig } from "./open-config.js";
 import type { ProbeNoteLine, ProbeResult } from "./probe.js";
-import { type Misfit, runningMisfits } from "./running-misfits.js";
+import { type Misfit, runningFacts } from "./running-facts.js";
+import { runningText } from "./running-text.js";
+import { widthOf } from "./table.js";
 import { type Paint, Progress, painter, warningText, writePainted } from "./terminal.js";
+import { terminalSafe } from "./terminal-safe.js";
 
 interface Report extends Diagnosis {
   readonly server: string;
@@ -42,7 +45,7 @@ const STDERR_LINES = 8;
 const NOT_PROBED: ProbeResult = { stderr: [], nonProtocolOutput: [] };
 
 /**
- * Reports are printed as servers respond; JSON at the end: `{ file, servers, FEATURE?, warnings }`, in config order.
+ * Reports are printed as servers respond; JSON at the end: `{ file, servers, FEATURE?, warnings, running? }`, in config order.
  * Returns the exit code.
  */
 export async function doctor(
@@ -65,13 +68,13 @@ export async function doctor(
   const progress = new Progress(shell.stderr, shell.env, waitingText(waiting, config));
   const probes = new Map<string, ProbeResult>();
   const channels = channelsOf(shell.features);
-  const misfits = runningMisfits(opened.file, shell, log);
+  const running = runningFacts(opened.file, shell, log);
   const work = mapConcurrently(config.servers, async (server) => {
-    const [found, unfit] = await Promise.all([
+    const [found, { misfits }] = await Promise.all([
       isMisconfigured(server) ? NOT_PROBED : shell.probe(server, giveUp.signal, config),
-      misfits,
+      running,
     ]);
-    const probed = { ...found, misfits: unfit.get(server.name) ?? [] };
+    const probed = { ...found, misfits: misfits.get(server.name) ?? [] };
     probes.set(server.name, probed);
     const diagnosis = isMisconfigured(server)
       ? diagnoseEntry(server)
@@ -93,13 +96,16 @@ export async function doctor(
   if (json) {
     const all = [...opened.loaded.warnings, ...warnings];
     const whole = { file: opened.file, servers: reports, ...findings, warnings: all };
-    await write(shell.stdout, `${JSON.stringify(whole, null, 2)}\n`);
+    const { problems } = await running;
+    const seen = problems === undefined ? {} : { running: { problems } };
+    await write(shell.stdout, `${terminalSafe(JSON.stringify({ ...whole, ...seen }, null, 2))}\n`);
   } else {
     const parts = Object.entries(findings).flatMap(([feature, all]) =>
       all.map((found) => asText(`${feature}: ${found.about}`, found, paint)),
     );
     const lines = warnings.map((warning) => `${warningText(warning, paint)}\n`);
-    await writePainted(shell.stdout, [...parts, ...lines].join(""));
+    const seen = runningText((await running).problems, paint, widthOf(shell.stdout));
+    await writePainted(shell.stdout, [...parts, ...lines, seen].join(""));
   }
   const unhealthy = new Set(reports.filter(({ ok }) => !ok).map(({ server }) => server));
   if (config.servers.some(({ name, required }) => required && unhealthy.has(name))) return EXIT.unavailable;

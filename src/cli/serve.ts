@@ -75,10 +75,7 @@ export async function serve(flags: ServeFlags, shell: CommandContext): Promise<n
   const gateway = await shell.createGateway(config, log, first.orphans, first.ownerToken);
   return run(gateway, { shell, log: own, config, ownerToken: first.ownerToken, faults }, () => {
     const ineffective = new IneffectiveWarnings(gateway, shell, log);
-    // One of several leaves it to the process that has started it.
-    const checkLists = (loaded: GoodConfig): void => {
-      if (shell.worker === undefined) ineffective.check(loaded);
-    };
+    const checkLists = (loaded: GoodConfig): void => ineffective.check(loaded);
     checkLists(opened.loaded);
     const unwatch = watchAndReload(gateway, opened, shell, log, { isStrict, onApplied: checkLists });
     return () => {

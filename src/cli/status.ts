@@ -1,10 +1,11 @@
 /** `cardea status`: the state of the running gateway and of each of its servers. */
-import { isObject, type JsonObject, objectAt, stringAt } from "../wire/json.js";
+import { type JsonObject, objectAt, stringAt } from "../wire/json.js";
 import { writeJson } from "../wire/json-text.js";
 import type { CommandContext } from "./command-context.js";
 import { EXIT } from "./exit.js";
 import { type ConfigFlags, type GatewayFlags, isFlagSet, type JsonFlag, wantsJson } from "./flags.js";
 import { type Address, pageOf } from "./gateway-client.js";
+import { durationOf, runningProblemText, wrapped } from "./problem-text.js";
 import { repeat } from "./repeat.js";
 import { findGateway, rowsOf } from "./running-gateway.js";
 import { type Cell, tableText, widthOf } from "./table.js";
@@ -114,12 +115,10 @@ function textOf(pages: StatusPages, paint: Paint, { width, headWidth }: Widths):
     { width: headWidth ?? Number.POSITIVE_INFINITY, taken: word.length + ": ".length },
   );
   const state = paint(isReady ? "green" : "red", word);
-  // Those of servers are among the problems, with their figures and age.
-  const others = reasons.filter((reason) => !reason.startsWith("server "));
-  const named = problems.filter(({ server }) => server !== undefined);
+  const others = reasons.filter((reason) => !problems.some((problem) => isSaidBy(problem, reason)));
   const why = [
-    ...others.map((reason) => `  ${paint("yellow", reason)}\n`),
-    ...named.map((problem) => problemText(problem, paint, headWidth ?? Number.POSITIVE_INFINITY)),
+    ...others.map((reason) => `  ${paint("yellow", terminalSafe(reason))}\n`),
+    ...problems.map((problem) => runningProblemText(problem, paint, headWidth ?? Number.POSITIVE_INFINITY)),
   ].join("");
   const rows = [
     HEADS.map((head): Cell => ({ ...head, paint: (padded) => paint("bold", padded) })),
@@ -128,51 +127,14 @@ function textOf(pages: StatusPages, paint: Paint, { width, headWidth }: Widths):
   return `${state}: ${head}\n${why}\n${tableText(rows, width)}`;
 }
 
-/** The pieces with spaces, on as many lines as they need; the first line begins after `taken` characters. */
-function wrapped(
-  pieces: readonly string[],
-  { width, taken }: { readonly width: number; readonly taken: number },
-): string {
-  let line = taken;
-  return pieces
-    .map((text, at) => {
-      const isNext = at > 0 && line + 1 + text.length > width;
-      line = isNext ? INDENT.length + text.length : line + (at > 0 ? 1 : 0) + text.length;
-      return `${isNext ? `\n${INDENT}` : at > 0 ? " " : ""}${text}`;
-    })
-    .join("");
+/** Whether a problem says what a reason of readiness says, with figures and age. */
+function isSaidBy(problem: JsonObject, reason: string): boolean {
+  const server = stringAt(problem, "server");
+  if (server === undefined) return stringAt(problem, "text") === reason;
+  const begins = (start: string): boolean =>
+    reason.startsWith(`${start}: `) || reason.startsWith(`${start} failed`);
+  return begins(`server ${server}`) || begins(`required server ${server}`);
 }
-
-const INDENT = "  ";
-
-/** The problem, its age and count, and below it the command that fixes it, if there is one. */
-function problemText(problem: JsonObject, paint: Paint, width: number): string {
-  const { severity, count, figures, actions } = problem;
-  const since = stringAt(problem, "since");
-  const facts = [
-    ...(since === undefined ? [] : [`for ${durationOf(secondsSince(since))}`]),
-    // The text has the figures.
-    ...(typeof count === "number" && figures === undefined ? [`${count} times`] : []),
-  ].join(", ");
-  const text = terminalSafe(`${stringAt(problem, "text") ?? ""}${facts === "" ? "" : ` (${facts})`}`);
-  const commands = (Array.isArray(actions) ? actions.filter(isObject) : []).flatMap(
-    (action) => stringAt(action, "command") ?? [],
-  );
-  const advice = commands.map((command) => `    ${paint("dim", terminalSafe(command))}\n`).join("");
-  // A word that is longer than a line continues on the next one.
-  const longest = Math.max(1, width - INDENT.length);
-  const words = text.split(" ").flatMap((word) => cutEvery(longest, word));
-  const lines = wrapped(words, { width, taken: INDENT.length });
-  return `${INDENT}${paint(severity === "error" ? "red" : "yellow", lines)}\n${advice}`;
-}
-
-function cutEvery(length: number, word: string): readonly string[] {
-  if (word.length <= length) return [word];
-  return [word.slice(0, length), ...cutEvery(length, word.slice(length))];
-}
-
-const secondsSince = (time: string): number =>
-  Math.max(0, Math.round((Date.now() - Date.parse(time)) / 1_000));
 
 function rowOf(server: JsonObject, paint: Paint): readonly Cell[] {
   const state = server.state === "ready" && server.inUse === true ? "in use" : String(server.state);
@@ -204,9 +166,3 @@ export function msOf(value: unknown): string {
 }
 
 const countOf = (count: number, what: string): string => `${count} ${what}${count === 1 ? "" : "s"}`;
-
-function durationOf(seconds: number): string {
-  if (seconds < 120) return `${seconds} s`;
-  if (seconds < 7_200) return `${Math.floor(seconds / 60)} min`;
-  return seconds < 172_800 ? `${Math.floor(seconds / 3_600)} h` : `${Math.floor(seconds / 86_400)} d`;
-}

@@ -1,4 +1,4 @@
-/** Warns once of each filter, rule and limit that matches nothing which the servers of a running gateway list. */
+/** Finds each filter, rule and limit of a running gateway that matches nothing, warns once of it, and keeps it for the page of problems. */
 import { formatProblem } from "../config/problem.js";
 import type { GoodConfig } from "../config/read.js";
 import { GatewayError } from "../core/errors.js";
@@ -10,14 +10,14 @@ import { placed } from "./strict.js";
 
 /** Checks configs one after the other; a sentence that was logged is not logged again. */
 export class IneffectiveWarnings {
-  readonly #gateway: Pick<Gateway, "ownLists">;
+  readonly #gateway: Pick<Gateway, "ownLists" | "foundIneffective">;
   readonly #shell: CommandContext;
   readonly #log: Log;
   /** The sentences about the config that was checked last. */
   #told: ReadonlySet<string> = new Set();
   #stop = new Stop();
 
-  constructor(gateway: Pick<Gateway, "ownLists">, shell: CommandContext, log: Log) {
+  constructor(gateway: Pick<Gateway, "ownLists" | "foundIneffective">, shell: CommandContext, log: Log) {
     this.#gateway = gateway;
     this.#shell = shell;
     this.#log = log;
@@ -46,6 +46,9 @@ export class IneffectiveWarnings {
     const found = await ineffectiveSettings(loaded.config, listed, this.#shell.features);
     if (stop.aborted) return;
     const sentences = placed(found, loaded).map(formatProblem);
+    this.#gateway.foundIneffective(sentences);
+    // The process that has started this one of several has warned already.
+    if (this.#shell.worker !== undefined) return;
     for (const sentence of sentences) if (!this.#told.has(sentence)) this.#log.warn({}, sentence);
     this.#told = new Set(sentences);
   }

@@ -2,11 +2,10 @@
 import type { ComponentType } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import { access } from "./state/api.js";
-import { calls } from "./state/calls.js";
 import { isWaiting } from "./state/feature-rows.js";
 import { gateway } from "./state/gateway.js";
 import { type GatewayState, hasPage } from "./state/gateway-state.js";
-import { pressing, problemsOf } from "./state/problems.js";
+import { pressing, problemsIn } from "./state/problems.js";
 import { hrefOf, route } from "./state/route.js";
 import { useStore } from "./state/store.js";
 import { DialogHost } from "./ui/dialog-host.js";
@@ -87,9 +86,8 @@ interface NavigationProps {
 }
 
 function Navigation({ views, current, state }: NavigationProps) {
-  const { rows } = useStore(calls);
   const counts: Readonly<Record<string, number>> = {
-    overview: pressing(problemsOf(state, Date.now(), rows)).length,
+    overview: pressing(problemsIn(state)).length,
     inbox: state.questions.length + state.approvals.filter(isWaiting).length,
   };
   const bar = useRef<HTMLElement>(null);

@@ -5,6 +5,7 @@ import { CODE } from "../wire/names.js";
 import { Payload } from "../wire/payload.js";
 import type { Call, Reply, RouteKind } from "./call.js";
 import { LISTS, type ListKind } from "./lists.js";
+import { signInCommand } from "./sign-in-command.js";
 
 /** The refusal words: part of the public interface, used by dashboards and clients. */
 export type ErrorCode =
@@ -139,16 +140,13 @@ export const REFUSAL_META = "cardea/refusal";
 /** The `_meta` key of a tool result that a sign-in would have made a better one: `{ server, url }`; also in `data` of errors. */
 const SIGN_IN_META = "cardea/sign-in";
 
-/** The refusal of a call whose principal has not signed in at `server`. */
-export const signInRequired = (server: string, options: GatewayErrorOptions = {}): GatewayError =>
+/** The refusal of a call whose principal has not signed in at `server`; `as` is the argument of the command for that principal. */
+export const signInRequired = (server: string, as?: string): GatewayError =>
   new GatewayError(
     "sign_in_required",
     "upstream",
-    `${server} needs a sign-in: run "cardea login ${server}"`,
-    {
-      server,
-      ...options,
-    },
+    `${server} needs a sign-in: run "${signInCommand(server, as)}"`,
+    { server },
   );
 
 /** Server and page of the sign-in that `error` asks for; nothing where there is no page. */

@@ -1,5 +1,6 @@
 /** What does a host learn of a server: its state, why it is not available, whether trying again helps, and who can fix it? */
 import { shortText } from "./short-text.js";
+import { signInCommand } from "./sign-in-command.js";
 import type { UpstreamState } from "./upstream.js";
 
 /** A server as one client finds it; written to hosts unchanged. */
@@ -24,6 +25,8 @@ export interface ServerFindings {
   readonly listError: string | undefined;
   /** Whether it refuses the client until its principal has signed in. */
   readonly wantsSignIn: boolean;
+  /** The argument of `cardea login --as` for that principal; undefined where one sign-in serves all. */
+  readonly as?: string | undefined;
   /** Whether its tools are known to the client. */
   readonly hasListed: boolean;
 }
@@ -33,14 +36,14 @@ const MAX_REASON = 200;
 
 /** The condition of a server. A server on demand that is idle is available. */
 export function conditionOf(found: ServerFindings): ServerCondition {
-  const { name: server, state, lastError, listError, wantsSignIn, hasListed } = found;
+  const { name: server, state, lastError, listError, wantsSignIn, as, hasListed } = found;
   if (state === "misconfigured") {
     const action =
       "Trying again does not help: the operator of the gateway has to correct its entry in the config (cardea check).";
     return { server, state, reason: reasonIn(lastError, server), action };
   }
   if (wantsSignIn) {
-    const action = `The user has to sign in: "cardea login ${server}", or the page that a call of one of its tools leads to. Then it can be used at once.`;
+    const action = `The user has to sign in: "${signInCommand(server, as)}", or the page that a call of one of its tools leads to. Then it can be used at once.`;
     return { server, state: "needs_sign_in", reason: "it needs a sign-in", action };
   }
   // Attempts of a server that failed do not change what a host can do.

@@ -112,6 +112,8 @@ export interface Upstream {
    * has a connection of its own, which may be open while the shared one cannot be. Absent: the server gets no such headers.
    */
   headersOf?(client: Client): string | undefined;
+  /** Whether the server wants credentials of each principal, so that nothing of one may reach another. Absent: no. */
+  readonly separatesPrincipals?: boolean;
   /** The list scope, and with it the connection, of `client`. */
   listScope(client: Client): ListScope;
   /**

@@ -86,6 +86,8 @@ export interface Gateway {
   reload(config: Config): Promise<void>;
   /** Whether no call has been made yet. */
   isUnused(): boolean;
+  /** Records what of the live config matches nothing, a sentence each, for the page of problems. */
+  foundIneffective(sentences: readonly string[]): void;
   /** Records that a new config was refused, for the metric and the readiness page. */
   reloadFailed(reasons: readonly string[]): void;
   /** The servers that are still starting, whose tools are not in the lists yet. */
@@ -185,7 +187,7 @@ interface Reloadable {
 function reloadsOf(
   first: Config,
   { parts, liveConfig, authentication, status, operators }: Reloadable,
-): Pick<Gateway, "reload" | "reloadFailed"> {
+): Pick<Gateway, "reload" | "reloadFailed" | "foundIneffective"> {
   const { features, sessions } = parts;
   const { metrics } = parts.telemetry;
   return {
@@ -202,8 +204,12 @@ function reloadsOf(
         if (!isDeepStrictEqual(next.auth, before.auth)) authentication.replace(next.auth);
         operators?.reloaded();
         status.reloadErrors = [];
+        status.ineffective = [];
         metrics.configReloaded(true);
       });
+    },
+    foundIneffective(sentences) {
+      status.ineffective = sentences;
     },
     reloadFailed(reasons) {
       status.reloadErrors = reasons;

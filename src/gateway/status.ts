@@ -23,6 +23,8 @@ export class GatewayStatus {
   isDraining = false;
   /** Why the newest config was refused; empty otherwise. */
   reloadErrors: readonly string[] = [];
+  /** The parts of the live config that match nothing, a sentence each. */
+  ineffective: readonly string[] = [];
   #lastProbeAt = Number.NEGATIVE_INFINITY;
   readonly #servers: () => Servers;
   readonly #starting: () => readonly string[];

@@ -43,7 +43,6 @@ export interface StartableUpstream extends Upstream {
    * `factsFor` and `listScope` answer before the first connection as they do now. Undefined until one was open.
    */
   memory(): JsonObject | undefined;
-  /** Whether the server wants credentials of each principal, so that nothing of one may reach another. */
   readonly separatesPrincipals: boolean;
   /** Whether a call is open at the server, one that waits for a person included. */
   readonly hasOpenCalls: boolean;

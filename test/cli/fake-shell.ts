@@ -104,6 +104,7 @@ export function fakeShell(options: FakeShellOptions = {}): FakeShell {
     reload: async (config) => {
       events.push(`reload ${config.servers.map(({ name }) => name).join(" ")}`);
     },
+    foundIneffective: () => {},
     reloadFailed: (reasons) => {
       events.push(`refused ${reasons.length}`);
     },

@@ -15,13 +15,11 @@ import { openedFeatures, SECTIONS, testOf } from "../support/features.js";
 import { listening } from "../support/gateway.js";
 import { hostOf } from "../support/modern-host.js";
 
-/** Answers of a server that takes its time, beside the calls that hosts have made. */
-const slowCalls = (now: number) =>
-  Array.from({ length: 6 }, (_, at) => ({
-    ...{ id: 10_000 + at, at: now, principal: "anonymous", host: "a-host 1", method: "tools/call" },
-    ...{ target: "slow__echo", server: "slow", outcome: "ok" },
-    ms: { total: 4_200 + at, queue: 0, policy: 0, upstream: 4_200 + at, input: 0 },
-  }));
+/** As the gateway reports it of a server that takes its time. */
+const SLOW = {
+  ...{ id: "slow:slow", kind: "slow", severity: "warning", server: "slow", actions: [] },
+  text: "slow is slow: 95 % of 6 calls within 15 min took up to 4.2 s",
+};
 
 /** A gateway of a config whose problems do not stop it. */
 async function serving(file: object, stateFolder: string): Promise<Gateway> {
@@ -82,9 +80,9 @@ describe.runIf(HAS_BROWSER)("from the first screen of the console", () => {
   });
   beforeEach(async () => {
     page = await browser.newPage({ viewport: { width: 1280, height: 850 }, reducedMotion: "reduce" });
-    await page.route("**/api/v1/calls?limit=*", async (route) => {
+    await page.route("**/api/v1/problems", async (route) => {
       const rows = (await (await route.fetch()).json()) as unknown[];
-      await route.fulfill({ json: [...slowCalls(Date.now()), ...rows] });
+      await route.fulfill({ json: [...rows, SLOW] });
     });
     await page.goto(adminUrl);
     return async () => {
@@ -96,7 +94,7 @@ describe.runIf(HAS_BROWSER)("from the first screen of the console", () => {
   const problem = (name: RegExp) => page.getByRole("list", { name: "Problems" }).getByRole("link", { name });
 
   test("a dead server: why, and when it is tried again", async () => {
-    await problem(/dead is down.*no database here/).click();
+    await problem(/dead cannot be reached.*no database here/).click();
     const drawer = page.getByRole("region", { name: "dead", exact: true });
     await drawer.getByText(/Retry does so|started again/).waitFor();
     await drawer.getByRole("button", { name: "Retry" }).waitFor();
@@ -142,7 +140,7 @@ describe.runIf(HAS_BROWSER)("from the first screen of the console", () => {
   });
 
   test("all of them are accessible", async () => {
-    await problem(/dead is down/).waitFor();
+    await problem(/dead cannot be reached/).waitFor();
     await problem(/half fails often/).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
   });

@@ -6,7 +6,7 @@ import { type Stage, startStage, TOKEN } from "./stage.js";
 
 /** Views that each gateway has, and a text that only they show. */
 const VIEWS = [
-  ["overview", "broken is down"],
+  ["overview", "broken cannot be reached"],
   ["servers", "4 servers"],
   ["tools/everything__get-sum", "Returns the sum of two numbers"],
   ["policy", "Explain a call"],
@@ -48,7 +48,7 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     const { page } = await stage.open("overview");
     await page
       .getByRole("list", { name: "Problems" })
-      .getByRole("link", { name: /broken is down/ })
+      .getByRole("link", { name: /broken cannot be reached/ })
       .click();
     const drawer = page.getByRole("region", { name: "broken", exact: true });
     await drawer.getByText("no database here").first().waitFor();

@@ -7,6 +7,7 @@ import type {
 } from "../../src/core/credentials.js";
 import { GatewayError, signInRequired } from "../../src/core/errors.js";
 import { idOfKey, principalOf } from "../../src/core/principal.js";
+import { asOfKey } from "../../src/core/sign-in-command.js";
 
 export class FakeStore implements CredentialStore {
   /** Tokens by server and principal. */
@@ -40,7 +41,7 @@ export class FakeStore implements CredentialStore {
       obtain: async () => {
         this.obtained += 1;
         const token = tokens.get(key);
-        if (token === undefined) throw signInRequired(server);
+        if (token === undefined) throw signInRequired(server, asOfKey(owner));
         return `Bearer ${token}`;
       },
       onRejected: async (rejected) => {
@@ -48,7 +49,7 @@ export class FakeStore implements CredentialStore {
         const held = tokens.get(key);
         if (held !== undefined && rejected.sentHeader !== `Bearer ${held}`) return `Bearer ${held}`;
         const renewed = this.renew(principal, rejected);
-        if (renewed === undefined) return signInRequired(server);
+        if (renewed === undefined) return signInRequired(server, asOfKey(owner));
         tokens.set(key, renewed);
         return `Bearer ${renewed}`;
       },

@@ -1,5 +1,12 @@
 /** The state of the gateway in the console. */
-import type { Catalog, QuestionRow, RunningCall, SessionRow, Status } from "../../features/admin/rows.js";
+import type {
+  Catalog,
+  ProblemRow,
+  QuestionRow,
+  RunningCall,
+  SessionRow,
+  Status,
+} from "../../features/admin/rows.js";
 import type { ApprovalRow, DecisionRow, LoginRow, ShownServer, WaitingApproval } from "./feature-rows.js";
 
 /** The available pages, by path: a view without its page is hidden. */
@@ -14,6 +21,7 @@ export interface GatewayState {
   readonly served: Served | undefined;
   readonly status: Status | undefined;
   readonly servers: readonly ShownServer[];
+  readonly problems: readonly ProblemRow[];
   readonly catalog: Catalog;
   readonly sessions: readonly SessionRow[];
   readonly questions: readonly QuestionRow[];

@@ -9,6 +9,7 @@ const NAMES = /\{[^}]+\}|:\w+/g;
 const PAGES = [
   "status",
   "servers",
+  "problems",
   "catalog",
   "sessions",
   "questions",
@@ -22,6 +23,7 @@ export const gateway = new Store<GatewayState>({
   served: undefined,
   status: undefined,
   servers: [],
+  problems: [],
   catalog: { tools: [], prompts: [], resources: [], resourceTemplates: [] },
   sessions: [],
   questions: [],

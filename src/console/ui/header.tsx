@@ -1,9 +1,8 @@
 /** The header: the gateway's name and state, and the theme. */
 import { countOf, spanOf } from "../format.js";
 import { access, dropToken } from "../state/api.js";
-import { calls } from "../state/calls.js";
 import { gateway, refresh } from "../state/gateway.js";
-import { pressing, problemsOf } from "../state/problems.js";
+import { pressing, problemsIn } from "../state/problems.js";
 import { endSession } from "../state/sign-in.js";
 import { useStore } from "../state/store.js";
 import { nextTheme, theme } from "../state/theme.js";
@@ -17,9 +16,8 @@ export function Header() {
   const state = useStore(gateway);
   const { hasToken, isLocked, me } = useStore(access);
   const { chosen } = useStore(theme);
-  const { rows } = useStore(calls);
   const { status } = state;
-  const [tone, word] = isLocked ? (["warn", "locked"] as const) : healthOf(state, rows);
+  const [tone, word] = isLocked ? (["warn", "locked"] as const) : healthOf(state);
   const about = [
     status?.url,
     status && `version ${status.version}`,
@@ -73,15 +71,15 @@ async function signOut(): Promise<void> {
   await refresh();
 }
 
-function healthOf(state: typeof gateway.state, rows: typeof calls.state.rows): readonly [Tone, string] {
+function healthOf(state: typeof gateway.state): readonly [Tone, string] {
   const { status, trouble } = state;
   if (trouble !== undefined) return ["bad", "unreachable"];
   if (status === undefined) return ["quiet", "reading …"];
   if (!status.ready) return ["bad", "not ready"];
-  const problems = pressing(problemsOf(state, Date.now(), rows));
+  const problems = pressing(problemsIn(state));
   if (problems.length === 0) return ["good", "ready"];
   return [
-    problems.some(({ level }) => level === "bad") ? "bad" : "warn",
+    problems.some(({ severity }) => severity === "error") ? "bad" : "warn",
     countOf(problems.length, "problem"),
   ];
 }

@@ -4,7 +4,7 @@ import { calls } from "../state/calls.js";
 import { countsTokens, isWaiting } from "../state/feature-rows.js";
 import { gateway } from "../state/gateway.js";
 import { type GatewayState, hasPage } from "../state/gateway-state.js";
-import { type Problem, pressing, problemsOf } from "../state/problems.js";
+import { type Problem, pressing, problemsIn } from "../state/problems.js";
 import { hrefOf } from "../state/route.js";
 import { useStore } from "../state/store.js";
 import { StateBadge } from "../ui/badge.js";
@@ -20,11 +20,10 @@ const SHOWN_CALLS = 6;
 export function Overview() {
   const state = useStore(gateway);
   const { rows } = useStore(calls);
-  const problems = problemsOf(state, Date.now(), rows);
   return (
     <>
       <ViewTitle title="Overview" />
-      <Problems problems={problems} servers={state.servers.length} />
+      <Problems state={state} />
       <Numbers state={state} />
       <Topology state={state} calls={rows} />
       {hasPage(state, "calls") ? <LastCalls rows={rows} /> : <LastDecisions state={state} />}
@@ -32,27 +31,24 @@ export function Overview() {
   );
 }
 
-function Problems({
-  problems,
-  servers,
-}: {
-  readonly problems: readonly Problem[];
-  readonly servers: number;
-}) {
-  if (pressing(problems).length === 0) {
-    return (
-      <>
-        <p class="verdict good">
-          <Icon name="ok" />
-          {servers === 0
+function Problems({ state }: { readonly state: GatewayState }) {
+  const problems: readonly Problem[] = problemsIn(state);
+  if (pressing(problems).length > 0) return <ProblemList problems={problems} />;
+  const { status, servers } = state;
+  const isReady = status?.ready !== false;
+  return (
+    <>
+      <p class={`verdict ${isReady ? "good" : "warn"}`}>
+        <Icon name={isReady ? "ok" : "alert"} />
+        {!isReady
+          ? `Not ready: ${status.reasons.join("; ")}`
+          : servers.length === 0
             ? "The gateway runs; no server is configured."
-            : `Nothing is wrong: ${countOf(servers, "server")}.`}
-        </p>
-        {problems.length > 0 && <ProblemList problems={problems} />}
-      </>
-    );
-  }
-  return <ProblemList problems={problems} />;
+            : `Nothing is wrong: ${countOf(servers.length, "server")}.`}
+      </p>
+      {problems.length > 0 && <ProblemList problems={problems} />}
+    </>
+  );
 }
 
 function Numbers({ state }: { readonly state: GatewayState }) {

@@ -5,8 +5,9 @@ import { ageOf, countOf, msOf, words } from "../format.js";
 import { calls } from "../state/calls.js";
 import type { ShownServer } from "../state/feature-rows.js";
 import { gateway } from "../state/gateway.js";
+import { failsOften } from "../state/problems.js";
 import { hrefOf } from "../state/route.js";
-import { callsOfServer, failsOften } from "../state/server-calls.js";
+import { callsOfServer } from "../state/server-calls.js";
 import { useStore } from "../state/store.js";
 import { Badge, StateBadge, toneOf } from "../ui/badge.js";
 import { Empty, Fact, Row, Table, ViewTitle } from "../ui/panel.js";
@@ -71,6 +72,7 @@ interface ServersTableProps {
 
 function ServersTable({ servers, chosen }: ServersTableProps) {
   const { rows } = useStore(calls);
+  const state = useStore(gateway);
   const now = Date.now();
   const isWide = chosen === undefined;
   return (
@@ -98,7 +100,7 @@ function ServersTable({ servers, chosen }: ServersTableProps) {
                   </td>
                 </>
               )}
-              <td class={`number ${failsOften(recent) ? "bad" : ""}`} data-label="failed">
+              <td class={`number ${failsOften(state, name) ? "bad" : ""}`} data-label="failed">
                 {recent.calls === 0 ? "–" : `${recent.failed}/${recent.calls}`}
               </td>
               <td class="number" data-label="95 %">

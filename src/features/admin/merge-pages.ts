@@ -2,7 +2,8 @@
 import { type WorkerAnswers, withWorkers } from "../../core/admin-page.js";
 import { UPSTREAM_STATES } from "../../core/upstream.js";
 import { readCallQuery } from "./call-rows.js";
-import { sorted } from "./problem-order.js";
+import { sorted, worseOf as worseProblemOf } from "./problem-order.js";
+import { failedOf } from "./problem-rows.js";
 import type { CallRow, History, ProblemRow, ServerRow } from "./rows.js";
 
 /** The calls of all workers, the newest first. */
@@ -37,19 +38,26 @@ export function problems(answers: WorkerAnswers<readonly ProblemRow[]>): readonl
 function sameProblem(a: ProblemRow, b: ProblemRow): ProblemRow {
   const since = [a.since, b.since].flatMap((at) => at ?? []).sort()[0];
   const count = (a.count ?? 0) + (b.count ?? 0);
+  const worse = worseProblemOf(a, b);
   return {
-    ...(a.severity === "error" ? a : b),
+    ...worse,
     ...(since !== undefined && { since }),
     ...(count > 0 && { count }),
-    ...(a.figures !== undefined &&
-      b.figures !== undefined && {
-        figures: {
-          failed: a.figures.failed + b.figures.failed,
-          calls: a.figures.calls + b.figures.calls,
-          windowSeconds: a.figures.windowSeconds,
-        },
-      }),
+    ...(a.figures !== undefined && b.figures !== undefined && withSums(worse, a.figures, b.figures)),
   };
+}
+
+type Figures = NonNullable<ProblemRow["figures"]>;
+
+/** The text has the figures of one worker. */
+function withSums(
+  { text, figures }: ProblemRow,
+  a: Figures,
+  b: Figures,
+): Pick<ProblemRow, "text" | "figures"> {
+  const sums = { ...a, failed: a.failed + b.failed, calls: a.calls + b.calls };
+  const own = figures === undefined ? undefined : failedOf(figures);
+  return { figures: sums, text: own === undefined ? text : text.replace(own, failedOf(sums)) };
 }
 
 const CIRCUITS = ["closed", "half_open", "open"];

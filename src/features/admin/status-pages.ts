@@ -51,12 +51,15 @@ export function createStatusPages(options: StatusPagesOptions): readonly AdminPa
   return [
     served(PAGES.status, () => statusOf(options)),
     served(PAGES.servers, () => serverRows(options)),
-    served(PAGES.problems, () =>
-      problemRows({
-        ...{ servers: pipeline().servers, failures: liveCalls.failures, status },
+    served(PAGES.problems, () => {
+      const { servers, catalog } = pipeline();
+      const lists = new Map(catalog.status().map(({ name, malformed }) => [name, malformed.length]));
+      return problemRows({
+        ...{ servers, failures: liveCalls.failures, status, calls: liveCalls.recent.latest() },
+        ...{ questions: pendingQuestions.list(), malformedOf: (server) => lists.get(server) ?? 0 },
         ...{ ofFeatures: options.problems(), now: Date.now() },
-      }),
-    ),
+      });
+    }),
     served(PAGES.calls, (query) => {
       const { limit, matches } = readCallQuery(query);
       return liveCalls.recent.latest(limit, matches).map(shownCall);

@@ -8,6 +8,7 @@ import type { Client } from "../../core/client.js";
 import type { CredentialStore } from "../../core/credentials.js";
 import { GatewayError, signInRequired } from "../../core/errors.js";
 import { RESUMABLE_METHODS } from "../../core/methods.js";
+import { asOf, signInCommand } from "../../core/sign-in-command.js";
 import { awaitWithin } from "../../core/stop.js";
 import { type JsonObject, objectAt, stringAt } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
@@ -79,7 +80,7 @@ async function lead(
   const url = await pageFor(call, settings);
   if (url === undefined) throw required;
   if (round > MAX_ROUNDS || !showsUrls(call.client) || isAnswered(call))
-    throw withPage(server, url, "needs a sign-in");
+    throw withPage(call, server, url, "needs a sign-in");
   // A host without a session receives no `notifications/elicitation/complete`, which carries the id.
   const id = globalThis.crypto.randomUUID();
   const params = {
@@ -103,7 +104,9 @@ export async function signInError(
   const { server } = settings;
   try {
     const url = await pageFor(call, settings);
-    return url === undefined ? signInRequired(server) : withPage(server, url, "needs a sign-in");
+    return url === undefined
+      ? signInRequired(server, asOf(call.client.principal))
+      : withPage(call, settings.server, url, "needs a sign-in");
   } catch (error) {
     if (error instanceof GatewayError) return error;
     throw error;
@@ -115,12 +118,13 @@ const messageOf = (server: string): string =>
 
 /** Where the person can sign in later. */
 function withPage(
+  { client }: Call,
   server: string,
   url: string,
   what: string,
   more: { readonly rpc?: number; readonly data?: JsonObject } = {},
 ) {
-  const sentence = `${server} ${what}: open ${url}, or run "cardea login ${server}"`;
+  const sentence = `${server} ${what}: open ${url}, or run "${signInCommand(server, asOf(client.principal))}"`;
   return new GatewayError("sign_in_required", "upstream", sentence, { server, signInUrl: url, ...more });
 }
 
@@ -142,8 +146,8 @@ async function declined(call: Call, settings: PromptSignInOptions): Promise<Gate
   const { server } = settings;
   const url = await pageFor(call, settings);
   return url === undefined
-    ? signInRequired(server)
-    : withPage(server, url, "needs a sign-in, which was declined");
+    ? signInRequired(server, asOf(call.client.principal))
+    : withPage(call, server, url, "needs a sign-in, which was declined");
 }
 
 /**
@@ -157,10 +161,10 @@ async function unaskable(
 ): Promise<GatewayError> {
   const { server } = settings;
   const url = await pageFor(call, settings);
-  if (url === undefined) return signInRequired(server);
-  if (!call.client.session) return withPage(server, url, "needs a sign-in");
+  if (url === undefined) return signInRequired(server, asOf(call.client.principal));
+  if (!call.client.session) return withPage(call, server, url, "needs a sign-in");
   const elicitations = [{ mode: "url", message: messageOf(server), url, elicitationId }];
-  return withPage(server, url, "needs a sign-in", {
+  return withPage(call, server, url, "needs a sign-in", {
     rpc: CODE.urlElicitationRequired,
     data: { elicitations },
   });

@@ -1,6 +1,7 @@
 /** The token of one principal at one server: immediately if it is valid, otherwise after one shared renewal. */
 import type { RejectedRequest, RequestCredentials } from "../../core/credentials.js";
 import { GatewayError, signInRequired } from "../../core/errors.js";
+import { asOfKey } from "../../core/sign-in-command.js";
 import { type StopSignal, unlessAborted } from "../../core/stop.js";
 import type { Credential } from "../vault/types.js";
 import { VaultError } from "../vault/vault-error.js";
@@ -305,7 +306,7 @@ export class TokenSource implements RequestCredentials {
     if (this.#token.isRefused(this.options.now())) this.#report(false, false, false);
   }
 
-  #signInRequired = (): GatewayError => signInRequired(this.options.server);
+  #signInRequired = (): GatewayError => signInRequired(this.options.server, asOfKey(this.options.principal));
 
   #cancelled(): GatewayError {
     const message = `the call was cancelled while the token for ${this.options.server} was renewed`;

@@ -156,7 +156,8 @@ export class ServerCredentials {
 
   /** Of a connection that serves several principals, and may act for none of them. */
   get #none(): RequestCredentials {
-    const refused = () => signInRequired(this.#server);
+    const isOfPersons = this.#auth?.as === "principal" && this.#auth.hasPrincipals;
+    const refused = () => signInRequired(this.#server, isOfPersons ? "ID" : undefined);
     return {
       header: undefined,
       obtain: () => Promise.reject(refused()),

@@ -6,6 +6,7 @@ import { signInRequired } from "../../core/errors.js";
 import { type Logger, SILENT } from "../../core/logger.js";
 import type { StartLayer } from "../../core/process-start.js";
 import type { SharedServer } from "../../core/replicas.js";
+import { asOfKey } from "../../core/sign-in-command.js";
 import type { AnswerMisfit, RestartReason } from "../../core/upstream.js";
 import type { JsonObject } from "../../wire/json.js";
 import { ParkedCalls } from "../legacy/parked-calls.js";
@@ -147,10 +148,10 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
 
 /** The store of a gateway that keeps no credentials: at a server that asks for some, every call needs a sign-in. */
 const NO_STORE: CredentialStore = {
-  of: (server) => ({
+  of: (server, key) => ({
     header: undefined,
-    obtain: () => Promise.reject(signInRequired(server)),
-    onRejected: () => Promise.resolve(signInRequired(server)),
+    obtain: () => Promise.reject(signInRequired(server, asOfKey(key))),
+    onRejected: () => Promise.resolve(signInRequired(server, asOfKey(key))),
   }),
   watch: () => () => {},
   offersSignIn: () => Promise.resolve(false),

@@ -1,6 +1,7 @@
 /** How is a connection to a server kept open? It is opened, checked while it is idle, and opened again with a backoff when it is lost. */
 import { GatewayError, signInRequired } from "../../core/errors.js";
 import { inBackground, type Logger } from "../../core/logger.js";
+import { asOfKey } from "../../core/sign-in-command.js";
 import type { StopSignal } from "../../core/stop.js";
 import type { RestartReason, UpstreamState } from "../../core/upstream.js";
 import { backoff } from "../connection.js";
@@ -95,11 +96,11 @@ export class Supervisor {
 
   /** Its credentials are gone or no longer accepted. An open connection stays for the next sign-in; calls get the error. */
   onSignedOut(): void {
-    const { server, isShared, log } = this.#settings;
+    const { server, isShared, log, credentials } = this.#settings;
     const isNew = !this.#isSignedOut && (this.#state === "ready" || this.#state === "idle");
     this.#isSignedOut = true;
     if (!isNew) return;
-    const { message } = signInRequired(server);
+    const { message } = signInRequired(server, asOfKey(credentials));
     this.#lastError = message;
     if (isShared) log.warn({ server }, message);
     else log.debug({ server }, message);

@@ -4,8 +4,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
+import { problems } from "../../../src/features/admin/merge-pages.js";
+import type { ProblemRow } from "../../../src/features/admin/rows.js";
 import { testOf } from "../../support/features.js";
 import { gatewayOf, listening } from "../../support/gateway.js";
+import { turnTheClock } from "../../support/turn-the-clock.js";
 import { until } from "../../support/until.js";
 import "./needed.js";
 
@@ -38,7 +41,7 @@ test("a server of which every third call fails is a problem, with its figures an
       kind: "error_rate",
       severity: "warning",
       server: "one",
-      text: "one: 3 of 9 calls failed (the last one: tool_error) within 15 min",
+      text: "one fails often: 3 of 9 calls failed within 15 min (the last one: tool_error)",
       since: expect.stringMatching(/^\d{4}-.*Z$/),
       count: 3,
       figures: { failed: 3, calls: 9, windowSeconds: 900 },
@@ -59,7 +62,53 @@ testOf("policy")("calls that a rule refused are no failures of the server", asyn
   const rules = [{ name: "no", tools: ["one__flaky"], effect: "deny" }];
   const { gateway, page } = await started({}, { policy: { rules } });
   for (let call = 0; call < 9; call += 1) await gateway.call("one__flaky", {});
-  expect(await page("problems")).toEqual([]);
+  // What a rule refuses is worth a note, which names the rule.
+  expect(await page("problems")).toMatchObject([
+    { id: "refusals:no", kind: "refusals", severity: "note", rule: "no", count: 9 },
+  ]);
+});
+
+test("a server whose answers take long is a problem, with how long they took", async () => {
+  const { gateway, page, openGate } = await started({});
+  await gateway.lists("tools");
+  const calls = Array.from({ length: 5 }, () => gateway.call("one__gate", {}));
+  await until("the calls", async () => (await page("servers"))[0]?.inFlight === 5);
+  turnTheClock(4_000);
+  openGate();
+  await Promise.all(calls);
+  expect(await page("problems")).toMatchObject([
+    {
+      ...{ id: "slow:one", kind: "slow", severity: "warning", server: "one" },
+      text: expect.stringMatching(/^one is slow: 95 % of 5 calls within 15 min took up to [4-9].\d s$/),
+    },
+  ]);
+});
+
+test("a config whose parts match nothing is a problem, until the next config", async () => {
+  const { gateway, page } = await started({});
+  const sentence = "cardea.json:4:9: no tool is exposed under a name like this";
+  gateway.foundIneffective([sentence]);
+  expect(await page("problems")).toMatchObject([
+    { kind: "ineffective", severity: "warning", text: sentence, actions: [{ command: "cardea check" }] },
+  ]);
+});
+
+test("the problems of several workers are one row, whose text has the sums", () => {
+  const row = (failed: number, calls: number, since: string): ProblemRow => ({
+    ...{ id: "error_rate:one", kind: "error_rate", severity: "warning", server: "one", since, count: failed },
+    ...{ text: `one fails often: ${failed} of ${calls} calls failed within 15 min`, actions: [] },
+    figures: { failed, calls, windowSeconds: 900 },
+  });
+  const answers = [
+    { worker: 1, body: [row(3, 9, "2026-11-29T10:00:00.000Z")] },
+    { worker: 2, body: [row(4, 12, "2026-11-29T09:00:00.000Z")] },
+  ] as const;
+  expect(problems(answers)).toEqual([
+    {
+      ...row(7, 21, "2026-11-29T09:00:00.000Z"),
+      text: "one fails often: 7 of 21 calls failed within 15 min",
+    },
+  ]);
 });
 
 test("a server that cannot be started stays a problem through all its attempts, until one succeeds", async () => {

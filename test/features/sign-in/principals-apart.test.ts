@@ -237,7 +237,7 @@ describe("the state of a server that needs a sign-in", () => {
       expect(await toolsOf(await enter("alice", "legacy"))).toEqual([]);
       expect(server.asked.length).toBe(asked);
       expect(warnings.filter((sentence) => sentence.includes("quiz"))).toEqual([
-        'quiz needs a sign-in: run "cardea login quiz"',
+        'quiz needs a sign-in: run "cardea login quiz --as ID"',
       ]);
     },
   );

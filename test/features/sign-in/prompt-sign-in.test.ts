@@ -81,7 +81,7 @@ describe.each(pairs)(
         retryable: false,
       });
       expect(textOf(response)).toBe(
-        `quiz needs a sign-in, which was declined: open ${pageOf("alice")}, or run "cardea login quiz". After the sign-in the same call will work.`,
+        `quiz needs a sign-in, which was declined: open ${pageOf("alice")}, or run "cardea login quiz --as alice". After the sign-in the same call will work.`,
       );
       expect(server.ran).toEqual([]);
     });
@@ -120,7 +120,7 @@ describe.each(pairs)(
           },
         },
       });
-      expect(textOf(message)).toContain(`open ${pageOf("alice")}, or run "cardea login quiz"`);
+      expect(textOf(message)).toContain(`open ${pageOf("alice")}, or run "cardea login quiz --as alice"`);
       store.signIn("quiz", "alice");
       expect(textOf((await host.call("quiz__whoami")).message)).toBe("you are alice");
       expect(server.ran).toEqual(["alice whoami"]);
@@ -133,7 +133,7 @@ test.each(ERAS)("without a page the result of a %s host names the command", asyn
   const { host } = await stranger(era, server, URLS, { hasPages: false });
   const { message } = await host.call("quiz__whoami");
   expect(textOf(message)).toBe(
-    'quiz needs a sign-in: run "cardea login quiz". After the sign-in the same call will work.',
+    'quiz needs a sign-in: run "cardea login quiz --as alice". After the sign-in the same call will work.',
   );
   expect(JSON.stringify(message)).not.toContain(SIGN_IN_KEY);
 });
