@@ -129,7 +129,9 @@ describe.each(ERAS)("a $era host", ({ era }) => {
       /^A table of 501 lines; columns: id, name, city\nid,name,city\n0,person 0,Oslo\n[\s\S]*more lines, from offset \d+ …\]$/,
     );
     const page = textOf(await call(host, "big__page"));
-    expect(page).toMatch(/^The text of an HTML page of \d+ characters:\nTitle & more\nA paragraph\.\n/);
+    expect(page).toMatch(
+      /^The text of an HTML page of \d+ characters \(path \/content\/0\/text reads its source\):\nTitle & more\nA paragraph\.\n/,
+    );
     expect(page).not.toContain("color");
   });
 

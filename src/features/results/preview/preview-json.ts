@@ -2,7 +2,7 @@
 import { isObject, type JsonObject } from "../../../wire/json.js";
 import { writeJson } from "../../../wire/json-text.js";
 import { clipped, escapedLength } from "../reading/escaped.js";
-import { type Container, isContainer } from "../reading/json-document.js";
+import { type Container, isContainer, labelKey } from "../reading/json-document.js";
 
 /** How much is shown. */
 interface Detail {
@@ -19,24 +19,33 @@ interface Detail {
 const DETAILS: readonly Detail[] = [
   { elements: 80, members: 80, characters: 400, depth: 8 },
   { elements: 40, members: 80, characters: 300, depth: 8 },
-  { elements: 20, members: 60, characters: 200, depth: 6 },
-  { elements: 14, members: 50, characters: 160, depth: 6 },
-  { elements: 10, members: 40, characters: 120, depth: 6 },
-  { elements: 7, members: 36, characters: 100, depth: 6 },
+  { elements: 28, members: 60, characters: 240, depth: 8 },
+  { elements: 20, members: 60, characters: 200, depth: 8 },
+  { elements: 14, members: 50, characters: 160, depth: 8 },
+  { elements: 10, members: 40, characters: 120, depth: 8 },
+  { elements: 7, members: 36, characters: 100, depth: 8 },
   { elements: 5, members: 30, characters: 80, depth: 5 },
   { elements: 3, members: 24, characters: 48, depth: 4 },
   { elements: 2, members: 16, characters: 32, depth: 3 },
   { elements: 1, members: 10, characters: 16, depth: 2 },
 ];
 
+/** Levels that are tried for each detail, if it has more. */
+const LESS_DEEP = [5, 4, 3] as const;
+/** This many elements of each list show their scalars, at the deepest level, too. */
+const SHOWN_FIRST = 2;
+
 /** @param most the size of the preview, in characters of a JSON string */
 export function previewJson(value: Container, most: number): string {
   const head = isRecords(value) ? recordsLine(value) : "";
   for (const detail of DETAILS) {
-    const text = shape(value, detail, most);
-    if (text === undefined) continue;
-    const whole = `${head}${text}`;
-    if (whole.length <= most && escapedLength(whole) <= most) return whole;
+    // The breadth of a list says more than what is deep in its first elements.
+    for (const depth of [detail.depth, ...LESS_DEEP.filter((level) => level < detail.depth)]) {
+      const text = shape(value, { ...detail, depth }, most);
+      if (text === undefined) continue;
+      const whole = `${head}${text}`;
+      if (whole.length <= most && escapedLength(whole) <= most) return whole;
+    }
   }
   const least = DETAILS.at(-1);
   const text = least === undefined ? "" : shape(value, least, Number.POSITIVE_INFINITY);
@@ -78,8 +87,9 @@ function shape(root: Container, detail: Detail, most: number): string | undefine
     const keys = isList ? undefined : Object.keys(value);
     const count = keys?.length ?? (value as readonly unknown[]).length;
     if (depth === 0 && count > 0) {
-      left -= 16;
-      return `${open}…${count}${close}`;
+      const brief = isList ? `[…${count}]` : labelled(value as JsonObject, count);
+      left -= brief.length;
+      return brief;
     }
     const shown = Math.min(count, isList ? detail.elements : detail.members);
     const parts: string[] = [];
@@ -88,13 +98,20 @@ function shape(root: Container, detail: Detail, most: number): string | undefine
       const member = key === undefined ? (value as readonly unknown[])[at] : (value as JsonObject)[key];
       const lead = key === undefined ? "" : `${writeJson(clipped(key, 60))}: `;
       left -= lead.length + 2;
-      parts.push(lead + written(member, depth - 1));
+      parts.push(lead + written(member, isList && at < SHOWN_FIRST ? Math.max(1, depth - 1) : depth - 1));
     }
     const rest = count - shown;
     if (rest > 0) parts.push(`… ${rest} more`);
     const isTop = value === root && isList;
     return open + parts.join(isTop ? ",\n" : ", ") + close;
   }
+}
+
+/** An object of which only its label is shown. */
+function labelled(value: JsonObject, count: number): string {
+  const key = labelKey(value);
+  if (key === undefined) return `{…${count}}`;
+  return `{${writeJson(key)}: ${writeJson(value[key])}${count > 1 ? `, … ${count - 1} more` : ""}}`;
 }
 
 function scalar(value: unknown, characters: number): string {

@@ -15,8 +15,11 @@ export function sizeOfResult(result: JsonObject): number {
   const { content, structuredContent } = result;
   let size = structuredContent === undefined ? 0 : writeJson(structuredContent).length;
   if (!Array.isArray(content)) return size;
-  for (const block of content as readonly JsonObject[])
-    size += block?.type === "text" ? (stringAt(block, "text") ?? "").length : sizeOfBlock(block ?? {});
+  for (const block of content as readonly JsonObject[]) {
+    const text = block?.type === "text" ? stringAt(block, "text") : undefined;
+    // Some servers send an object as the text: it counts as JSON.
+    size += text?.length ?? sizeOfBlock(block ?? {});
+  }
   return size;
 }
 

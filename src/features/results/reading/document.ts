@@ -1,6 +1,7 @@
 /** What of a kept result is read: its text by lines, its JSON by items, or the part that a pointer leads to? */
 import { isObject, type JsonObject, objectAt, stringAt } from "../../../wire/json.js";
 import { writeJson } from "../../../wire/json-text.js";
+import { isHtml, textOfHtml } from "./html-text.js";
 import { type Container, containerIn, followPointer, isContainer } from "./json-document.js";
 
 /** What is read, and the pointer that leads to it. */
@@ -8,22 +9,27 @@ export type Document =
   | { readonly unit: "lines"; readonly text: string }
   | { readonly unit: "items"; readonly value: Container; readonly pointer: string };
 
-/** The texts of the blocks of a result, those of embedded resources too. */
-const textsOf = (content: unknown): readonly string[] =>
-  !Array.isArray(content)
-    ? []
-    : content.flatMap((block) => {
-        if (!isObject(block)) return [];
-        if (block.type === "text") return stringAt(block, "text") ?? [];
-        return block.type === "resource" ? (stringAt(objectAt(block, "resource"), "text") ?? []) : [];
-      });
+/** The text of a block, or of the resource in it; undefined if it has none. Some servers send an object: it is read as its JSON. */
+export function textOfBlock(block: JsonObject): string | undefined {
+  if (block.type === "resource") return stringAt(objectAt(block, "resource"), "text");
+  if (block.type !== "text") return undefined;
+  const { text } = block;
+  return isContainer(text) ? writeJson(text) : stringAt(block, "text");
+}
 
-/** The whole of a result: the JSON that its only text is, else its texts, else its structure. */
+/** The texts of the blocks of a result. */
+const textsOf = (content: unknown): readonly string[] =>
+  Array.isArray(content)
+    ? content.flatMap((block) => (isObject(block) ? (textOfBlock(block) ?? []) : []))
+    : [];
+
+/** The whole of a result: what its only text is (JSON, the text of a page), else its texts, else its structure. */
 function documentOf(result: JsonObject): Document {
   const texts = textsOf(result.content);
   const [only = "", second] = texts;
   const value = second === undefined ? containerIn(only) : undefined;
   if (value !== undefined) return { unit: "items", value, pointer: "" };
+  if (second === undefined && isHtml(only)) return { unit: "lines", text: textOfHtml(only) };
   const text = texts.join("\n");
   if (text !== "") return { unit: "lines", text };
   const { structuredContent: structure } = result;

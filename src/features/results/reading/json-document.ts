@@ -34,8 +34,7 @@ export function followPointer(root: unknown, pointer: string): Found {
   if (pointer === "") return { value: root };
   if (!pointer.startsWith("/")) throw new SyntaxError("must begin with a slash");
   let value = root;
-  for (const part of pointer.slice(1).split("/")) {
-    const key = part.replaceAll("~1", "/").replaceAll("~0", "~");
+  for (const key of keysOf(pointer)) {
     if (typeof value === "string") value = containerIn(value);
     if (Array.isArray(value)) {
       if (!/^(0|[1-9]\d*)$/.test(key) || Number(key) >= value.length) return undefined;
@@ -45,6 +44,38 @@ export function followPointer(root: unknown, pointer: string): Found {
   }
   return { value };
 }
+
+/** Members by which people know an object. */
+const LABELS = ["name", "title", "id", "key", "path", "label"] as const;
+const MAX_LABEL = 60;
+
+/** The member of an object that names it; undefined if none is short. */
+export const labelKey = (value: JsonObject): string | undefined =>
+  LABELS.find((key) => {
+    const label = value[key];
+    return (
+      typeof label === "number" || (typeof label === "string" && label !== "" && label.length <= MAX_LABEL)
+    );
+  });
+
+/** The labels of the objects on the way from `root` along `keys`, without that at its end. */
+export function labelsAlong(root: unknown, keys: readonly string[]): readonly string[] {
+  const labels: string[] = [];
+  let value = root;
+  for (const key of keys) {
+    const name = isObject(value) ? labelKey(value) : undefined;
+    if (name !== undefined && name !== key) labels.push(String((value as JsonObject)[name]));
+    value = isContainer(value) ? (value as JsonObject)[key] : undefined;
+  }
+  return labels;
+}
+
+/** The keys of a JSON pointer. */
+export const keysOf = (pointer: string): readonly string[] =>
+  pointer
+    .split("/")
+    .slice(1)
+    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
 
 /** `pointer` with one more part. */
 export const extended = (pointer: string, key: string | number): string =>

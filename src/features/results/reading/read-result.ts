@@ -43,14 +43,16 @@ export function readResource(kept: KeptResults): Handler {
     const { text, total, offset, next, unit } = page;
     const mimeType = unit === "items" && query.search === undefined ? "application/json" : "text/plain";
     const contents: JsonObject[] = [{ uri, mimeType, text }];
+    const what = query.search === undefined ? unit : "matches";
     if (next !== undefined) {
       const nextUri = uriOf({ ...query, offset: next });
       contents.push({
         uri: nextUri,
         mimeType: "text/plain",
-        text: `[${unit} ${offset} to ${next - 1} of ${total}; read ${nextUri} for the next]`,
+        text: `[${what} ${offset} to ${next - 1} of ${total}; read ${nextUri} for the next]`,
       });
-    }
+    } else if (query.search !== undefined || offset > 0)
+      contents.push({ uri, mimeType: "text/plain", text: `[${what} from ${offset} to the end of ${total}]` });
     return { kind: "result", result: Payload.ofObject({ contents }), freshness: NOT_CACHEABLE };
   };
 }

@@ -5,7 +5,7 @@ import type { JsonObject } from "../../../wire/json.js";
 import { writeJson } from "../../../wire/json-text.js";
 import type { Document } from "./document.js";
 import { clipped, escapedLength } from "./escaped.js";
-import { type Container, extended, isContainer } from "./json-document.js";
+import { type Container, extended, isContainer, keysOf, labelsAlong } from "./json-document.js";
 import { Lines } from "./lines.js";
 import type { Page, PageQuery } from "./page.js";
 
@@ -13,7 +13,9 @@ import type { Page, PageQuery } from "./page.js";
 const MAX_MATCHES = 10_000;
 /** The context of a match in a line, and the size of a record that is shown whole (characters). */
 const AROUND = 80;
-const MAX_RECORD = 400;
+const MAX_RECORD = 600;
+/** How long the names on the way to a match are together (characters). */
+const MAX_WAY = 160;
 /** RE2 takes this many times as long as a plain search. */
 const PATTERN_COST = 16;
 /** A pattern is matched against this many characters at a time. */
@@ -149,7 +151,7 @@ function* searchItems({ value: root, pointer }: Items, finder: Finder, matches: 
       for (const [key, member] of membersOf(value)) {
         const each = { value: member, pointer: extended(place.pointer, key), record: record ?? own };
         if (typeof key === "string" && isContainer(member) && finder.in(key)(0) !== -1)
-          matches.add(() => `${each.pointer}: ${briefly(member)}`);
+          matches.add(() => `${placeOf(each)}: ${briefly(member)}`);
         inner.push(each);
       }
       yield* work.spend(inner.length * 8);
@@ -161,7 +163,17 @@ function* searchItems({ value: root, pointer }: Items, finder: Finder, matches: 
     const at = finder.in(text)(0);
     if (at === -1 || (record !== undefined && record === last)) continue;
     last = record;
-    matches.add(() => (record === undefined ? around(place, text, at) : shownRecord(record)));
+    matches.add(
+      () =>
+        `${placeOf(record ?? place)}: ${record === undefined ? around(text, at) : writeJson(record.value)}`,
+    );
+  }
+
+  /** The pointer, and what the objects around it are called: the way through a tree. */
+  function placeOf({ pointer: path }: Place): string {
+    const labels = labelsAlong(root, keysOf(path.slice(pointer.length)));
+    const way = labels.length === 0 ? "" : ` (${clipped(labels.join(" > "), MAX_WAY)})`;
+    return `${path || "/"}${way}`;
   }
 }
 
@@ -193,16 +205,14 @@ function isSmall(value: Container): boolean {
   return true;
 }
 
-const shownRecord = ({ pointer, value }: Place): string => `${pointer || "/"}: ${writeJson(value)}`;
-
 const briefly = (value: Container): string =>
   isSmall(value)
     ? writeJson(value)
     : `${Array.isArray(value) ? "a list" : "an object"} of ${Object.keys(value).length}`;
 
 /** The text around a match. */
-function around({ pointer }: Place, text: string, at: number): string {
+function around(text: string, at: number): string {
   const start = Math.max(0, at - AROUND);
   const end = at + 2 * AROUND;
-  return `${pointer}: ${start > 0 ? "…" : ""}${text.slice(start, end)}${end < text.length ? "…" : ""}`;
+  return `${start > 0 ? "…" : ""}${text.slice(start, end)}${end < text.length ? "…" : ""}`;
 }
