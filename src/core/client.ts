@@ -80,6 +80,12 @@ export interface ClientDirectory {
   find(affinity: string): ClientChannel | undefined;
 }
 
+/** Lists such clients. */
+export interface ConnectedClients {
+  /** Those that a request would reach now. */
+  connected(): readonly ClientChannel[];
+}
+
 /** Sends requests and notifications to a client outside its calls. */
 export interface ClientChannel {
   /** The client with its current capabilities. */

@@ -5,6 +5,7 @@ import type { AdminCaller, AdminPage, OwnServerMembers, PageKind, ServerMembers 
 import type { Call, Middleware, Observer, Reply, Route } from "./call.js";
 import type { CallPolicy, MessageRedaction } from "./call-policy.js";
 import type { CallRecord } from "./call-record.js";
+import type { ClientChannel } from "./client.js";
 import type { CredentialSource } from "./credentials.js";
 import type { EmitEvent, GatewayEvent } from "./gateway-events.js";
 import type { ListAdmission } from "./list-admission.js";
@@ -171,6 +172,8 @@ export interface RunningGateway {
   readonly personSessions: PersonSessions | undefined;
   /** How long (ms) a question that is asked now can be answered. */
   answerMs(): number;
+  /** Hosts that can be asked between their calls: those with a session, and a stream or a pipe. */
+  connectedClients(): readonly ClientChannel[];
   /** How often each tool of a server was called, by its own name; undefined where more tools were called than are counted apart. */
   toolCalls(server: string): ReadonlyMap<string, number> | undefined;
   /** Adds 1. */

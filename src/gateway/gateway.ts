@@ -108,6 +108,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     store: features.shared?.store,
     replica: parts.replica,
     answerMs: parts.sealed.answerMs,
+    connectedClients: () => parts.sessions.directory.connected(),
     enterQueue: (server) => metrics.enterQueue(server),
     toolCalls: (server) => metrics.calls.toolCalls(server),
   });

@@ -5,7 +5,7 @@ import type { ConfiguredServer, ServerConfig } from "../config/config.js";
 import { identityOf } from "../config/server-identity.js";
 import type { Handler } from "../core/call.js";
 import type { MessageRedaction } from "../core/call-policy.js";
-import type { Client, ClientChannel, ClientDirectory } from "../core/client.js";
+import type { Client, ClientChannel, ClientDirectory, ConnectedClients } from "../core/client.js";
 import type { ServerStore } from "../core/persisted-lists.js";
 import { idOfKey } from "../core/principal.js";
 import type { SharedServer } from "../core/replicas.js";
@@ -223,10 +223,14 @@ function clearCacheOnChange(cache: ResponseCache): UpstreamObserver {
 export type EvaluateQuestion = (server: string, client: Client, question: JsonObject) => JsonObject;
 
 /** The sessions of all edges. Servers start before the edges, and look up sessions at runtime. */
-export class SessionDirectory implements ClientDirectory {
-  readonly #directories: ClientDirectory[] = [];
+export class SessionDirectory implements ClientDirectory, ConnectedClients {
+  readonly #directories: (ClientDirectory & ConnectedClients)[] = [];
 
-  add(directory: ClientDirectory): void {
+  connected(): readonly ClientChannel[] {
+    return this.#directories.flatMap((directory) => directory.connected());
+  }
+
+  add(directory: ClientDirectory & ConnectedClients): void {
     this.#directories.push(directory);
   }
 

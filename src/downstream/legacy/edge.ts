@@ -1,7 +1,7 @@
 /** The legacy era, facing clients: sessions opened by `initialize`, over HTTP and over pipes. */
 
 import { hash } from "node:crypto";
-import type { ClientDirectory } from "../../core/client.js";
+import type { ClientChannel, ClientDirectory, ConnectedClients } from "../../core/client.js";
 import { MemoryBudget } from "../../core/fair-share.js";
 import type { GatewayApi } from "../../core/gateway-api.js";
 import { type Logger, SILENT } from "../../core/logger.js";
@@ -76,7 +76,7 @@ export interface LegacyEdge extends HttpEdge {
   get(exchange: HttpExchange): void | Promise<void>;
   delete(exchange: HttpExchange): void | Promise<void>;
   pipe(pipe: Pipe): PipeEdge;
-  readonly directory: ClientDirectory;
+  readonly directory: ClientDirectory & ConnectedClients;
   sessions(): readonly SessionStatus[];
   /** Ends the session over HTTP with this handle; false where there is none. */
   endSession(handle: string): boolean;
@@ -91,7 +91,7 @@ export const createLegacyEdge = (options: LegacyEdgeOptions): LegacyEdge => new 
 
 class SessionEdge implements LegacyEdge {
   readonly post: HttpEdge["post"];
-  readonly directory: ClientDirectory;
+  readonly directory: LegacyEdge["directory"];
   readonly #options: LegacyEdgeOptions;
   readonly #logger: Logger;
   readonly #store: SessionStore;
@@ -108,7 +108,13 @@ class SessionEdge implements LegacyEdge {
     this.#opener = { gateway, store: this.#store, questions: { answerMs, maxOpen: 100 }, memoryBudget };
     this.#http = this.#openHttp();
     this.post = this.#http.post.bind(this.#http);
-    this.directory = { find: (affinity) => this.#find(affinity) };
+    this.directory = {
+      find: (affinity) => this.#find(affinity),
+      connected: () => {
+        const sessions = this.#store.all().filter(({ sink }) => sink.isConnected);
+        return sessions.map((session) => channelTo(session));
+      },
+    };
   }
 
   get(exchange: HttpExchange): void | Promise<void> {
@@ -193,15 +199,18 @@ class SessionEdge implements LegacyEdge {
 
   #find(affinity: string): ReturnType<ClientDirectory["find"]> {
     const session = this.#store.byAffinity(affinity);
-    if (session === undefined) return undefined;
-    return {
-      client: session.client,
-      idleSince: session.isBusy ? undefined : session.usedAt,
-      request: (request, signal) => sendSessionQuestion(session, request, STREAM_WAIT_MS, signal),
-      notify: (notice) => notifySession(session, notice),
-    };
+    return session === undefined ? undefined : channelTo(session);
   }
 }
+
+const channelTo = (session: Session): ClientChannel => ({
+  get client() {
+    return session.client;
+  },
+  idleSince: session.isBusy ? undefined : session.usedAt,
+  request: (request, signal) => sendSessionQuestion(session, request, STREAM_WAIT_MS, signal),
+  notify: (notice) => notifySession(session, notice),
+});
 
 const statusOf = (session: Session): SessionStatus => ({
   id: session.id.slice(0, 8),

@@ -270,7 +270,7 @@ const aboutCall = (rule: RuleConfig, call: Call, route: Route) => ({
 });
 
 /** `elicitation: {}` means forms; a host that can only show URLs cannot show ours. */
-export function supportsFormElicitation({ client }: Call): boolean {
+export function supportsFormElicitation({ client }: Pick<Call, "client">): boolean {
   const elicitation = objectAt(client.capabilities, "elicitation");
   if (elicitation === undefined) return false;
   return !Object.hasOwn(elicitation, "url") || Object.hasOwn(elicitation, "form");

@@ -5,6 +5,7 @@ import { policyActions, policyPages } from "./admin-pages.js";
 import type { ApprovalExpiry } from "./approvals.js";
 import { COUNTERS, countEnd, countedIn, countNotice, OPEN_APPROVALS, RULE_MATCHES } from "./metrics.js";
 import { createPolicy, isPolicy, type Policy, type PolicyParts } from "./policy.js";
+import { ApproverHosts } from "./second-person/approver-hosts.js";
 import { ApprovalNotices } from "./second-person/notices.js";
 import type { ApprovalObserver } from "./second-person/open-approvals.js";
 
@@ -13,6 +14,7 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
   let parts: PolicyParts | undefined;
   let latest: Policy | undefined;
   let notices: ApprovalNotices | undefined;
+  let hosts: ApproverHosts | undefined;
   return {
     name: "policy",
     attach(gateway) {
@@ -21,7 +23,12 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
         onOutcome: (outcome) => countNotice(gateway, outcome),
         consoleUrl: () => gateway.operatorUrl(),
       });
-      parts = partsIn(gateway, logger, redact, notices);
+      hosts = new ApproverHosts({
+        ...{ logger, redact },
+        connected: () => gateway.connectedClients(),
+        decide: (id, decided, by) => latest?.open.decide(id, decided, by),
+      });
+      parts = partsIn(gateway, redact, { logger, notices, hosts });
     },
     decides({ features }, before) {
       if (parts === undefined) throw new TypeError("there is no gateway yet");
@@ -36,6 +43,7 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
     problems: () => (notices?.problems ?? []).map((text) => ({ text, blocks: false })),
     async close({ isImmediate }) {
       latest?.close();
+      hosts?.close();
       await notices?.close(isImmediate);
     },
   };
@@ -47,11 +55,17 @@ const ruleMatches = (policy: Policy | undefined): readonly CountedValue[] =>
     value: hits.count,
   }));
 
+/** What learns of approvals. */
+interface Told {
+  readonly logger: Logger;
+  readonly notices: ApprovalNotices;
+  readonly hosts: ApproverHosts;
+}
+
 function partsIn(
   gateway: RunningGateway,
-  logger: Logger,
   redact: (text: string) => string,
-  notices: ApprovalNotices,
+  { logger, notices, hosts }: Told,
 ): PolicyParts {
   const { replica } = gateway;
   const onEnd = onEndIn(gateway, redact);
@@ -61,8 +75,12 @@ function partsIn(
     sharedApprovals: replica?.approvals,
     useOnce: replica && ((nonce) => replica.useOnce(nonce, gateway.answerMs())),
     approvals: {
-      onOpened: (approval, notify, isAgain) => notices.opened(approval, notify, isAgain),
+      onOpened(approval, notify, isAgain) {
+        notices.opened(approval, notify, isAgain);
+        hosts.opened(approval);
+      },
       onEnded(approval, notify, end, by) {
+        hosts.ended(approval.id);
         onEnd(approval, notify, end, by);
         notices.ended(approval, notify, end, by);
       },

@@ -103,6 +103,7 @@ export class World {
       toolCalls: (server) => metrics.calls.toolCalls(server),
       url: () => undefined,
       operatorUrl: () => undefined,
+    connectedClients: () => [],
       ...{ store: undefined, replica: undefined },
       answerMs: () => 3_600_000,
       enterQueue: (server) => metrics.enterQueue(server),
