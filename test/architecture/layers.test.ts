@@ -134,6 +134,7 @@ const FEATURES_OF_FEATURES: Readonly<Record<string, Readonly<Record<string, stri
   "features/workers": {
     "features/admin": "the primary process listens for operators, and asks workers by their listeners",
   },
+  "features/trust": { "features/scan": "what it finds holds definitions that are not approved" },
   "features/authorization-server": { "features/vault": "keeps its keys and grants there, encrypted" },
 };
 

@@ -10,8 +10,21 @@ interface ListSource {
   facts(server: string): ServerFacts | undefined;
 }
 
-/** Everything that is known of these servers, each definition once. */
-export function definitionsOf(servers: Iterable<string>, source: ListSource): readonly Definition[] {
+/** What a gateway knows of its servers. */
+export interface KnownServers {
+  readonly catalog: Pick<ListSource, "ownLists">;
+  readonly servers: ReadonlyMap<string, { readonly upstream: { readonly facts: ServerFacts | undefined } }>;
+}
+
+/** Everything that the servers of a gateway have sent, whatever hosts see of it. */
+export const knownDefinitions = ({ catalog, servers }: KnownServers): readonly Definition[] =>
+  definitionsOf(servers.keys(), {
+    ownLists: (server, kind) => catalog.ownLists(server, kind),
+    facts: (server) => servers.get(server)?.upstream.facts,
+  });
+
+/** Each definition once. */
+function definitionsOf(servers: Iterable<string>, source: ListSource): readonly Definition[] {
   const found: Definition[] = [];
   for (const server of servers) {
     for (const kind of LIST_KINDS) {
@@ -26,7 +39,8 @@ export function definitionsOf(servers: Iterable<string>, source: ListSource): re
   return found;
 }
 
-const definitionOf = (server: string, kind: ListKind, item: JsonObject): Definition => ({
+/** An entry of a list. */
+export const definitionOf = (server: string, kind: ListKind, item: JsonObject): Definition => ({
   ...{ server, kind, item },
   name: stringAt(item, LISTS[kind].key) ?? stringAt(item, "name") ?? "",
 });

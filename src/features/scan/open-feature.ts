@@ -3,7 +3,7 @@ import { served } from "../../core/admin-page.js";
 import type { OpenFeature, RunningGateway } from "../../core/feature.js";
 import { runSteps } from "../../runtime/cooperative-yield.js";
 import { PAGE, type ScanReport } from "./admin.js";
-import { definitionsOf } from "./definitions.js";
+import { knownDefinitions } from "./definitions.js";
 import type { Definition } from "./finding.js";
 import { findingsIn } from "./scan.js";
 
@@ -18,8 +18,7 @@ export function openFeature(): OpenFeature {
     pages: [
       served(PAGE, () => {
         if (gateway === undefined) throw new Error("no gateway runs this feature");
-        const { servers, catalog } = gateway.pipeline();
-        return scanned(definitionsOf(servers.keys(), catalog));
+        return scanned(knownDefinitions(gateway.pipeline()));
       }),
     ],
     close: async () => {},

@@ -27,8 +27,8 @@ const PIECE = 16_384;
 /** Pieces overlap by this, so that nothing is lost between two. */
 const OVERLAP = 512;
 /** A scan costs more than a search for one pattern; and what a text of any length costs. */
-const WORK_FACTOR = 2;
-const BASE_WORK = 64;
+const WORK_FACTOR = 6;
+const BASE_WORK = 192;
 /** No more findings of one definition are kept. */
 const MAX_FINDINGS = 50;
 /** From this number of rules in one definition on, each finding is more severe. */
@@ -36,11 +36,21 @@ const MANY_RULES = 3;
 
 /** Scans `definitions`, each beside all of them. Yields between pieces of work. */
 export function* findingsIn(definitions: readonly Definition[]): Steps<readonly Finding[]> {
-  const surroundings = new Surroundings(definitions);
-  const work = new Work();
   const found: Finding[] = [];
-  for (const definition of definitions) found.push(...(yield* findingsOf(definition, surroundings, work)));
+  yield* scanEach(definitions, definitions, (_, findings) => found.push(...findings));
   return found;
+}
+
+/** The same beside all of `known`. `onScanned`: called with the findings of each, which may be none. */
+export function* scanEach(
+  definitions: readonly Definition[],
+  known: Iterable<Definition>,
+  onScanned: (definition: Definition, findings: readonly Finding[]) => void,
+): Steps<void> {
+  const work = new Work();
+  const surroundings = yield* Surroundings.of(known, work);
+  for (const definition of definitions)
+    onScanned(definition, yield* findingsOf(definition, surroundings, work));
 }
 
 /** Scans one definition. */

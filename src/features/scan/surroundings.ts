@@ -1,4 +1,5 @@
 /** What is known of all servers while the definitions of one are scanned. */
+import type { Steps, Work } from "../../runtime/cooperative-yield.js";
 import { isObject, stringAt } from "../../wire/json.js";
 import type { Definition } from "./finding.js";
 import { type NamedTool, skeleton } from "./rules/names.js";
@@ -9,14 +10,23 @@ export class Surroundings {
   readonly #own = new Map<string, Set<string>>();
   readonly #servers = new Map<string, string[]>();
   readonly #alike = new Map<string, NamedTool[]>();
-  constructor(definitions: Iterable<Definition>) {
-    for (const { server, kind, name, item } of definitions) {
-      const plain = name.toLowerCase();
-      this.#namesOf(server).add(plain);
-      if (kind !== "tools") continue;
-      pushTo(this.#servers, plain, server);
-      pushTo(this.#alike, skeleton(name), { server, name, description: stringAt(item, "description") ?? "" });
+
+  /** Of `definitions`; yields in between. */
+  static *of(definitions: Iterable<Definition>, work: Work): Steps<Surroundings> {
+    const known = new Surroundings();
+    for (const definition of definitions) {
+      yield* work.spend(NAME_WORK);
+      known.#add(definition);
     }
+    return known;
+  }
+
+  #add({ server, kind, name, item }: Definition): void {
+    const plain = name.toLowerCase();
+    this.#namesOf(server).add(plain);
+    if (kind !== "tools") return;
+    pushTo(this.#servers, plain, server);
+    pushTo(this.#alike, skeleton(name), { server, name, description: stringAt(item, "description") ?? "" });
   }
 
   /** What the definition `item` of `server` knows of names. */
@@ -52,6 +62,8 @@ export class Surroundings {
   }
 }
 
+/** What a name costs, as characters that are searched. */
+const NAME_WORK = 64;
 const TWIN_SHARE = 0.6;
 /** A name that more servers have is common. */
 const MAX_ALIKE = 16;

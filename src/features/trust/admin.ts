@@ -21,6 +21,18 @@ export const PAGE = page({
         server: z.string(),
         pin,
         held: z.int().min(0),
+        /** What the scan has found in definitions that are not approved, from `trust.scan.minSeverity` on. */
+        findings: z.array(
+          z.object({
+            kind: z.string(),
+            name: z.string(),
+            rule: z.string(),
+            severity: z.enum(["low", "medium", "high"]),
+            message: z.string(),
+            pointer: z.string(),
+            excerpt: z.string(),
+          }),
+        ),
         differences: z.array(
           z.object({
             kind: z.string(),
@@ -38,9 +50,9 @@ export const PAGE = page({
   waits: true,
 });
 
-const shape = z.object({ pin, differences: z.int().min(0), held: z.int().min(0) });
+const shape = z.object({ pin, differences: z.int().min(0), held: z.int().min(0), findings: z.int().min(0) });
 
-/** How the server is treated, how many of its definitions differ, and how many entries are held. */
+/** How the server is treated, how many of its definitions differ, how many entries are held, and how many findings count. */
 export const SERVER_MEMBERS: ServerMembers = {
   schemas() {
     const { $schema: _, ...schema } = z.toJSONSchema(shape);

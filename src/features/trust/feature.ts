@@ -1,7 +1,7 @@
 /** Definitions of servers, pinned by a file that is reviewed: `cardea.lock`, `cardea lock` and `cardea approve` (`trust`, docs/trust.md). */
 import type { Feature } from "../../cli/feature.js";
 import { COMMANDS } from "./cli/commands.js";
-import { CHANGES, HELD } from "./metrics.js";
+import { CHANGES, FINDINGS, HELD } from "./metrics.js";
 
 /** Is there with a config file; without the section it observes. */
 export const trust: Feature = {
@@ -9,7 +9,7 @@ export const trust: Feature = {
   loadSections: async () => (await import("./section.js")).SECTIONS,
   commands: COMMANDS,
   gauges: [HELD],
-  counters: [CHANGES],
+  counters: [CHANGES, FINDINGS],
   async loadAdmin() {
     const { APPROVED, PAGE, SERVER_MEMBERS } = await import("./admin.js");
     return { pages: [PAGE], actions: [APPROVED], serverMembers: SERVER_MEMBERS };

@@ -1,5 +1,6 @@
 /** The metrics of trust. */
 import type { CounterReading, FeatureCounter, FeatureGauge } from "../../core/feature.js";
+import type { Finding } from "../scan/finding.js";
 import type { Difference } from "./lock/differences.js";
 
 /** What has changed since it was approved. */
@@ -28,4 +29,25 @@ export class CountedChanges {
   }
 
   readonly reading: CounterReading = { counter: CHANGES, read: () => [...this.#sums.values()] };
+}
+
+/** What the scan finds. */
+export const FINDINGS: FeatureCounter = {
+  name: "cardea_trust_findings_total",
+  help: "What the scan of definitions has found (trust.scan), by severity: low, medium, high.",
+  labelNames: ["server", "severity"],
+};
+
+/** Sums by server and severity. */
+export class CountedFindings {
+  readonly #sums = new Map<string, { readonly labels: Readonly<Record<string, string>>; value: number }>();
+
+  add({ server, severity }: Finding): void {
+    const key = `${server}\0${severity}`;
+    const known = this.#sums.get(key);
+    if (known === undefined) this.#sums.set(key, { labels: { server, severity }, value: 1 });
+    else known.value += 1;
+  }
+
+  readonly reading: CounterReading = { counter: FINDINGS, read: () => [...this.#sums.values()] };
 }

@@ -2,12 +2,15 @@
 import { served } from "../../core/admin-page.js";
 import type { OpenFeature, Problem, RunningGateway, SettingsOfFeatures } from "../../core/feature.js";
 import { inBackground, type Logger } from "../../core/logger.js";
+import type { Steps } from "../../runtime/cooperative-yield.js";
+import { type ScanSettings, scanSettings } from "../scan/section.js";
 import { APPROVED, PAGE, SERVER_MEMBERS } from "./admin.js";
-import { admissionOf } from "./admission.js";
+import { admissionOf, type HoldingScan } from "./admission.js";
 import { type LockState, LockWatch } from "./lock/lock-file.js";
-import { CountedChanges, HELD } from "./metrics.js";
+import { CountedChanges, CountedFindings, HELD } from "./metrics.js";
 import { trustPage } from "./page.js";
 import { Reviews, sentenceOf } from "./reviews.js";
+import { sentenceOf as findingSentence, Scans } from "./scans.js";
 import { effectivePin, type Pin, type TrustSettings } from "./section.js";
 import { ServerApprovals } from "./server-approvals.js";
 
@@ -37,12 +40,16 @@ class Trust {
   readonly options: TrustOptions;
   readonly watch: LockWatch;
   readonly counted = new CountedChanges();
+  readonly countedFindings = new CountedFindings();
   readonly #approvals = new Map<string, ServerApprovals>();
   #pins: Pins = new Map();
+  /** How the definitions of servers are scanned that are. */
+  #scanned: ReadonlyMap<string, ScanSettings> = new Map();
   /** The last lock that could be read. */
   #good: Extract<LockState, { kind: "good" }> | undefined;
   state: LockState;
   reviews: Reviews | undefined;
+  scans: Scans | undefined;
   gateway: RunningGateway | undefined;
 
   constructor(options: TrustOptions, watch: LockWatch, state: LockState) {
@@ -55,8 +62,17 @@ class Trust {
   attach(gateway: RunningGateway): void {
     const { logger, redact, isServing } = this.options;
     this.gateway = gateway;
+    this.scans = new Scans({
+      ...{
+        gateway,
+        counted: this.countedFindings,
+        settingsOf: (server: string) => this.#scanned.get(server),
+      },
+      approvalsOf: (server) => this.approvalsOf(server),
+      logger: isServing ? logger : undefined,
+    });
     this.reviews = new Reviews({
-      ...{ gateway, redact, counted: this.counted },
+      ...{ gateway, redact, counted: this.counted, scans: this.scans },
       approvalsOf: (server) => this.approvalsOf(server),
       hasLock: () => this.#good !== undefined,
       pinOf: (server) => this.pinOf(server),
@@ -84,6 +100,35 @@ class Trust {
         effectivePin(own.trust as TrustSettings | undefined, ofFile),
       ]),
     );
+    this.#scanned = new Map(
+      servers.flatMap(({ name, features: own }) => {
+        const settings = scanSettings(own, features);
+        return settings === undefined ? [] : [[name, settings] as const];
+      }),
+    );
+  }
+
+  /** A server has listed: others are scanned beside it. */
+  seen(server: string): void {
+    this.reviews?.schedule(server);
+    for (const scanned of this.#scanned.keys()) this.reviews?.schedule(scanned);
+  }
+
+  /** Undefined where the scan of a server holds nothing. */
+  holdingScan(server: string): HoldingScan | undefined {
+    const settings = this.#scanned.get(server);
+    if (settings?.action !== "hold") return undefined;
+    const { minSeverity } = settings;
+    return {
+      verdict: (kind, item) => this.scans?.verdictOf(minSeverity)(kind, item),
+      instructionsVerdict: (text) => this.scans?.instructionsVerdict(server, text, minSeverity),
+      prepare: (kind, items) => this.scans?.prepare(server, kind, items) ?? NO_STEPS(),
+      prepareAtOnce: (kind, items) => this.scans?.prepareAtOnce(server, kind, items),
+    };
+  }
+
+  isScanned(server: string): boolean {
+    return this.#scanned.has(server);
   }
 
   pinOf(server: string): Pin {
@@ -125,12 +170,20 @@ class Trust {
 
   /** Of servers that are gone, nothing is kept. */
   forgetServers(): void {
-    for (const name of this.#approvals.keys()) if (!this.#pins.has(name)) this.#approvals.delete(name);
+    for (const name of this.#approvals.keys()) {
+      if (this.#pins.has(name)) continue;
+      this.#approvals.delete(name);
+      this.scans?.forget(name);
+    }
   }
 
   problems(): readonly Problem[] {
     const enforced = [...this.#pins].filter(([, pin]) => pin === "enforce");
-    return [...this.#problemsOfFile(enforced.length), ...this.#problemsOfServers()];
+    return [
+      ...this.#problemsOfFile(enforced.length),
+      ...this.#problemsOfServers(),
+      ...this.#problemsOfScans(),
+    ];
   }
 
   #problemsOfFile(enforced: number): readonly Problem[] {
@@ -163,12 +216,26 @@ class Trust {
     });
   }
 
+  #problemsOfScans(): readonly Problem[] {
+    return [...this.#scanned].flatMap(([server, { action }]): readonly Problem[] => {
+      const [first, ...rest] = this.scans?.findings(server) ?? [];
+      if (first === undefined) return [];
+      const more = rest.length === 0 ? "" : `, and ${rest.length} more`;
+      const state = action === "hold" ? "is held in part" : "has text that it should not have";
+      const text = `${server} ${state}: ${findingSentence(first)}${more}; "cardea approve ${server}" shows and approves it`;
+      return [{ text, blocks: false }];
+    });
+  }
+
   close(): void {
     this.watch.close();
+    this.scans?.close();
     this.reviews?.close();
     this.#approvals.clear();
   }
 }
+
+function* NO_STEPS(): Steps<void> {}
 
 const featureOf = (trust: Trust): OpenFeature => ({
   name: "trust",
@@ -176,10 +243,10 @@ const featureOf = (trust: Trust): OpenFeature => ({
   admits({ name }, config) {
     trust.useConfig(config);
     const pin = trust.pinOf(name);
-    if (pin === "off") return undefined;
+    if (pin === "off" && !trust.isScanned(name)) return undefined;
     return admissionOf({
-      ...{ pin, approvals: trust.approvalsOf(name) },
-      onSeen: () => trust.reviews?.schedule(name),
+      ...{ pin, approvals: trust.approvalsOf(name), scan: trust.holdingScan(name) },
+      onSeen: () => trust.seen(name),
     });
   },
   onEvent({ kind, outcome }) {
@@ -195,6 +262,7 @@ const featureOf = (trust: Trust): OpenFeature => ({
         pin: trust.pinOf(server),
         differences: trust.reviews?.differences(server).length ?? 0,
         held: trust.approvalsOf(server).heldCount,
+        findings: trust.scans?.findings(server).length ?? 0,
       },
     }),
   },
@@ -209,7 +277,7 @@ const featureOf = (trust: Trust): OpenFeature => ({
     },
   ],
   readings: [{ gauge: HELD, read: () => trust.heldCount }],
-  counterReadings: [trust.counted.reading],
+  counterReadings: [trust.counted.reading, trust.countedFindings.reading],
   problems: () => trust.problems(),
   close: async () => trust.close(),
 });

@@ -9,6 +9,7 @@ import { clauseOf } from "./lock/describe-difference.js";
 import { lockedLists, writtenServer } from "./lock/lock.js";
 import type { LockState } from "./lock/lock-file.js";
 import type { Reviews } from "./reviews.js";
+import type { Scans } from "./scans.js";
 import type { Pin } from "./section.js";
 import type { ServerApprovals } from "./server-approvals.js";
 
@@ -18,6 +19,7 @@ interface ShownTrust {
   readonly state: LockState;
   readonly gateway: RunningGateway | undefined;
   readonly reviews: Reviews | undefined;
+  readonly scans: Scans | undefined;
   readonly pins: ReadonlyMap<string, Pin>;
   approvalsOf(server: string): ServerApprovals;
 }
@@ -42,6 +44,7 @@ export async function trustPage(
     ...(state.kind === "unusable" && { reason: state.reason }),
     servers: servers.map(([server, pin]) => ({
       ...{ server, pin, held: trust.approvalsOf(server).heldCount },
+      findings: (trust.scans?.findings(server) ?? []).map(({ server: _, ...finding }) => finding),
       differences: (reviews?.differences(server) ?? []).map((each) => ({
         ...{ kind: each.kind, name: each.name, change: each.change },
         text: clauseOf(each),

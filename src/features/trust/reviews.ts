@@ -3,14 +3,16 @@ import type { RunningGateway } from "../../core/feature.js";
 import { LIST_KINDS } from "../../core/lists.js";
 import { inBackground, type Logger, SILENT } from "../../core/logger.js";
 import { shortText } from "../../core/short-text.js";
+import type { Pipeline } from "../../gateway/pipeline.js";
 import { cooperativeYield, runSteps } from "../../runtime/cooperative-yield.js";
 import { isSame } from "../../wire/json.js";
 import { currentServer, startLines } from "./current-servers.js";
-import { digestDefinitions } from "./lock/definition.js";
+import { digestDefinitions, nameOf } from "./lock/definition.js";
 import { clauseOf } from "./lock/describe-difference.js";
 import { type Difference, differencesOf, subjectOf } from "./lock/differences.js";
 import type { ServerLock } from "./lock/lock.js";
 import type { CountedChanges } from "./metrics.js";
+import type { Scans } from "./scans.js";
 import type { Pin } from "./section.js";
 import type { ServerApprovals } from "./server-approvals.js";
 
@@ -25,6 +27,7 @@ export interface ReviewsOptions {
   /** Undefined: nothing is logged, as a command reports by itself. */
   readonly logger: Logger | undefined;
   readonly redact: (text: string) => string;
+  readonly scans: Scans;
 }
 
 /** What was found at one server. */
@@ -69,6 +72,7 @@ export class Reviews {
   /** Another lock holds: what differs from it is logged again. */
   lockChanged(): void {
     for (const { logged } of this.#found.values()) logged.clear();
+    this.#options.scans.lockChanged();
     this.scheduleAll();
   }
 
@@ -97,6 +101,8 @@ export class Reviews {
         this.#due.delete(server);
         await this.#review(server);
         if (this.#isClosed) return;
+        await this.#options.scans.review(server);
+        if (this.#isClosed) return;
       }
     } finally {
       this.#isRunning = false;
@@ -106,11 +112,12 @@ export class Reviews {
   async #review(server: string): Promise<void> {
     const { gateway, approvalsOf, hasLock, pinOf, redact } = this.#options;
     const isCompared = hasLock() && pinOf(server) !== "off";
+    const pipeline = gateway.pipeline();
     if (!isCompared) {
       this.#found.delete(server);
+      approvalsOf(server).keepHeld(entriesOf(pipeline, server));
       return;
     }
-    const pipeline = gateway.pipeline();
     const start = (await startLines(gateway, redact)).get(server);
     const before = currentServer(pipeline, server, start);
     if (before === undefined) return;
@@ -149,6 +156,14 @@ export class Reviews {
     );
   }
 }
+
+/** All that the server lists now. */
+const entriesOf = ({ catalog }: Pipeline, server: string): readonly Pick<Difference, "kind" | "name">[] =>
+  LIST_KINDS.flatMap((kind) =>
+    catalog
+      .ownLists(server, kind)
+      .flatMap((list) => list.map((item) => ({ kind, name: nameOf(kind, item) }))),
+  );
 
 const keyOf = ({ kind, name, change }: Difference): string => `${kind}\0${name}\0${change}`;
 

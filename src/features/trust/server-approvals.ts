@@ -54,9 +54,7 @@ export class ServerApprovals implements HeldEntries {
     this.#lock = lock;
     this.#lack = lack;
     this.#approved = approvedLists(lock);
-    for (const kind of LIST_KINDS) this.#held[kind].clear();
-    this.#unlisted.clear();
-    for (const changed of this.#watchers) changed();
+    this.evaluateAnew();
   }
 
   /** Calls `changed` when another lock holds, until the returned function is called. */
@@ -65,8 +63,16 @@ export class ServerApprovals implements HeldEntries {
     return () => this.#watchers.delete(changed);
   }
 
+  /** The verdicts on entries that are not approved are other ones than before. */
+  evaluateAnew(): void {
+    this.#release();
+    for (const changed of this.#watchers) changed();
+  }
+
+  /** Without approvals, no digest is made. */
   isApproved(kind: ListKind, item: JsonObject): boolean {
-    return this.#approved[kind].digests.has(definitionDigest(kind, item));
+    const { digests } = this.#approved[kind];
+    return digests.size > 0 && digests.has(definitionDigest(kind, item));
   }
 
   /** What hosts see in place of `items`. `verdict`: holds what it has a sentence for; undefined: all that is not approved is held. */
@@ -84,10 +90,15 @@ export class ServerApprovals implements HeldEntries {
     return isSame ? items : admitted;
   }
 
-  /** Releases what is held without being among `differences`, those of all lists that the server has now. */
-  keepHeld(differences: readonly Difference[]): void {
+  #release(): void {
+    for (const kind of LIST_KINDS) this.#held[kind].clear();
+    this.#unlisted.clear();
+  }
+
+  /** Releases what is held and not among `open`: what is not approved of all lists that the server has now. */
+  keepHeld(open: readonly Pick<Difference, "kind" | "name">[]): void {
     for (const kind of LIST_KINDS) {
-      const names = new Set(differences.filter((each) => each.kind === kind).map(({ name }) => name));
+      const names = new Set(open.filter((each) => each.kind === kind).map(({ name }) => name));
       for (const name of this.#held[kind].keys()) {
         if (names.has(name)) continue;
         this.#held[kind].delete(name);

@@ -30,7 +30,7 @@ export const COMMANDS: FeatureCommands = {
       .option("--sarif", "print SARIF 2.1.0 (CARDEA_SARIF)")
       .option(
         "--min-severity <level>",
-        "what is found from this severity on exits with 3: low, medium or high (CARDEA_MIN_SEVERITY); default: medium",
+        "what is found from this severity on exits with 3: low, medium or high (CARDEA_MIN_SEVERITY); default: trust.scan.minSeverity of the config, or medium",
       )
       .description(
         "Look for orders to the model, hidden text, requests for secrets and the like in what servers say of their tools. FILE is a config, or JSON with definitions.",

@@ -20,6 +20,7 @@ import type { ScanReport } from "../admin.js";
 import { definitionsIn, NoDefinitions } from "../definitions.js";
 import { type Finding, isAtLeast, RULES_PAGE, SEVERITIES, type Severity } from "../finding.js";
 import { scanned } from "../open-feature.js";
+import { DEFAULT_SEVERITY, scanSettings } from "../section.js";
 import { sarifOf } from "./sarif.js";
 
 /** The flags of `scan` alone. */
@@ -40,8 +41,9 @@ export async function scan(
   shell: CommandContext,
 ): Promise<number> {
   const form = formOf(flags, shell.env);
-  const least = leastOf(flags, shell.env);
-  const finish = async (report: ScanReport, artifact: string): Promise<number> => {
+  const asked = leastOf(flags, shell.env);
+  const finish = async (report: ScanReport, artifact: string, ofFile = DEFAULT_SEVERITY): Promise<number> => {
+    const least = asked ?? ofFile;
     await write(shell.stdout, `${textOf(report, { form, artifact, version: packageVersion() })}\n`);
     return report.findings.some(({ severity }) => isAtLeast(severity, least)) ? EXIT_FINDINGS : EXIT.done;
   };
@@ -56,7 +58,8 @@ export async function scan(
     { flags: { ...flags, ...(config !== undefined && { config }) }, shell, startsAll: true },
     async (gateway, log, opened) => {
       const report = (await gateway.page("scan", undefined, progressTo(log))) as ScanReport;
-      const code = await finish(report, opened?.file ?? "cardea.json");
+      const ofFile = scanSettings({}, opened?.features ?? {})?.minSeverity;
+      const code = await finish(report, opened?.file ?? "cardea.json", ofFile);
       const isWhole = !warnMissing(log, await gateway.missing());
       return code === EXIT.done && !isWhole ? EXIT.failed : code;
     },
@@ -89,9 +92,9 @@ function formOf(flags: JsonFlag & ScanFlags, env: CommandContext["env"]): Form {
   return wantsJson(flags, env) ? "json" : "text";
 }
 
-function leastOf({ minSeverity }: ScanFlags, env: CommandContext["env"]): Severity {
-  const word =
-    minSeverity ?? (env.CARDEA_MIN_SEVERITY === "" ? undefined : env.CARDEA_MIN_SEVERITY) ?? "medium";
+function leastOf({ minSeverity }: ScanFlags, env: CommandContext["env"]): Severity | undefined {
+  const word = minSeverity ?? (env.CARDEA_MIN_SEVERITY === "" ? undefined : env.CARDEA_MIN_SEVERITY);
+  if (word === undefined) return undefined;
   const found = SEVERITIES.find((severity) => severity === word);
   if (found === undefined)
     throw new UsageError(`--min-severity takes ${SEVERITIES.join(", ")}, not ${writeJson(word)}`);

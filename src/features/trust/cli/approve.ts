@@ -3,6 +3,7 @@ import { type CommandContext, write } from "../../../cli/command-context.js";
 import { EXIT, UsageError } from "../../../cli/exit.js";
 import { type ConfigFlags, isFlagSet, type YesFlag } from "../../../cli/flags.js";
 import { canPrompt, confirm } from "../../../cli/prompt.js";
+import { terminalSafe } from "../../../cli/terminal-safe.js";
 import { withGateway } from "../../../cli/with-gateway.js";
 import { closest } from "../../../config/closest.js";
 import { LIST_KINDS, type ListKind } from "../../../core/lists.js";
@@ -11,6 +12,7 @@ import { nameOf } from "../lock/definition.js";
 import { diffLines } from "../lock/describe-difference.js";
 import { type CurrentServer, type Difference, differencesOf } from "../lock/differences.js";
 import { EMPTY_LOCK, type Lock, type ServerLock } from "../lock/lock.js";
+import { findingLines } from "./finding-lines.js";
 import { type FreshFlag, lockOf, nothingOf } from "./lock.js";
 import { notifyGateway, trustedServers, updateLock } from "./trusted-servers.js";
 
@@ -44,7 +46,8 @@ export async function approve(
       return EXIT.done;
     }
     const lines = chosen.flatMap((each) => diffLines(each)).map((line) => `  ${line}\n`);
-    await write(shell.stdout, `${server}:\n${lines.join("")}`);
+    const found = findingLines(chosen, server, current).map((line) => `  ${terminalSafe(line)}\n`);
+    await write(shell.stdout, `${server}:\n${lines.join("")}${found.join("")}`);
     if (!isFlagSet(flags.yes, "CARDEA_YES", shell.env)) {
       if (!canPrompt(shell)) throw new UsageError("nothing was written: --yes approves what is shown above");
       if (!(await confirm(`approve this for ${server}?`, shell, "no"))) {
