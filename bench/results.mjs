@@ -6,7 +6,16 @@ import { fileURLToPath } from "node:url";
 import { pinned } from "./processes.mjs";
 
 const file = fileURLToPath(new URL("results.md", import.meta.url));
-const ORDER = ["bench", "bench:peers", "bench:curves", "bench:economy", "bench:cluster"];
+const ORDER = [
+  "bench",
+  "telemetry",
+  "bench:cold",
+  "bench:against",
+  "bench:peers",
+  "bench:curves",
+  "bench:economy",
+  "bench:cluster",
+];
 const HEAD = `# Results
 
 Written by the commands named below; [README.md](README.md) says what they do. The baseline (pass-through)

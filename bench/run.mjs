@@ -1,10 +1,11 @@
 /**
  * `npm run bench`: every goal of Cardea's own (P1 … P11) against the pass-through in the same run; medians of twelve
  * rounds, written to results.md. `--quick` takes a minute, writes nothing, and fails below the floors.
- * `--only P1,P7` runs what measures these.
+ * `--only P1,P7` runs what measures these. `--against REV` compares two builds (against.mjs).
  */
 import { parseArgs } from "node:util";
 import { build } from "../scripts/build.mjs";
+import { against } from "./against.mjs";
 import { asTable, inOneLine, within } from "./goals.mjs";
 import { createMeasure } from "./measure.mjs";
 import { stopAll } from "./processes.mjs";
@@ -25,7 +26,13 @@ const WORK = [
 ];
 
 const { values } = parseArgs({
-  options: { quick: { type: "boolean", default: false }, only: { type: "string" } },
+  options: {
+    quick: { type: "boolean", default: false },
+    only: { type: "string" },
+    against: { type: "string" },
+    sets: { type: "string", default: "4" },
+    write: { type: "boolean", default: false },
+  },
 });
 const { quick } = values;
 const only = values.only?.split(",");
@@ -49,6 +56,12 @@ async function rowsOf({ run }) {
 }
 
 build();
+if (values.against !== undefined) {
+  const rounds = createMeasure({ roundSeconds: 0.4, rounds: 6, again: 20, seconds: 1, warmSeconds: 0.3 });
+  const { sets, write } = values;
+  await against(values.against, { measure: rounds, sets: Number(sets), only, write }).finally(stopAll);
+  process.exit(0);
+}
 const rows = [];
 try {
   for (const work of wanted) {

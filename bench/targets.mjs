@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 import { onCore, printed, start, stop } from "./processes.mjs";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
+/** The program of this tree. */
+const MAIN = join(here, "../dist/main.js");
 
 /**
  * @param options `tools`: how many besides the three; `lie`: the interval of wrong responses; `listMs`: the duration of
@@ -52,14 +54,19 @@ export const toolOfEach = (count, name = "echo") => Array.from({ length: count }
 /**
  * Cardea with `servers` (as in `mcpServers`) and the given config, once it has connected to them all. Its log goes to a
  * file, because reading a pipe would cost time.
- * @param options `flags`: more of the command line; `env`: more of the environment
+ * @param options `flags`: more of the command line; `env`: more of the environment; `nodeFlags`: options of Node; `main`: the
+ * program of another build
  */
-export async function cardea(servers, rest = {}, { flags = [], env = {}, core = 0 } = {}) {
+export async function cardea(
+  servers,
+  rest = {},
+  { flags = [], env = {}, core = 0, nodeFlags = [], main = MAIN } = {},
+) {
   const folder = mkdtempSync(join(tmpdir(), "cardea-bench-"));
   writeFileSync(join(folder, "cardea.json"), JSON.stringify({ mcpServers: servers, ...rest }));
   const log = join(folder, "log");
   const stdio = ["ignore", "ignore", openSync(log, "a")];
-  const command = [join(here, "../dist/main.js"), "serve", "--config", join(folder, "cardea.json")];
+  const command = [...nodeFlags, main, "serve", "--config", join(folder, "cardea.json")];
   const ports = ["--port", "0", "--admin-port", "0"];
   const child = start(core, [...command, ...ports, ...flags], {
     stdio,

@@ -5,10 +5,10 @@ import { cardea, httpUpstream, passThrough, stdioServer } from "../targets.mjs";
 
 /** Names as the upstream has them, as the pass-through has them. */
 const plain = { prefix: "" };
-const KEY = "bench-key-that-only-this-benchmark-knows";
+export const KEY = "bench-key-that-only-this-benchmark-knows";
 
 /** Twenty rules of which six have a condition to be worked out, and none of which decides. */
-const GUARDED = {
+export const GUARDED = {
   auth: { keys: [{ id: "bench", hash: createHash("sha256").update(KEY).digest("hex"), groups: ["dev"] }] },
   policy: {
     rules: [

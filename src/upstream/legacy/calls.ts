@@ -13,6 +13,7 @@ import { CLIENT_CANCELLED, cancelReason, OpenCalls } from "../protocol/open-call
 import { invalidQuestionError, type Presentation, readUrlElicitations } from "../protocol/questions.js";
 import { readReply, urlElicitationReply, writeCall } from "./messages.js";
 import { type ParkableCall, type ParkedCalls, parkedIdentity } from "./parked-calls.js";
+import type { QuestionPace } from "./question-pace.js";
 import type { RememberedHost } from "./remembered-host.js";
 import { RunningCall } from "./running-call.js";
 import { awaitTask, type Exchange, needsTask, progressTargetOf, type TaskProgress } from "./tasks.js";
@@ -22,6 +23,7 @@ export interface LegacyCallsSettings {
   readonly server: string;
   readonly ids: ProtocolSettings["ids"];
   readonly parked: ParkedCalls;
+  readonly pace: QuestionPace;
   readonly presentation: () => Presentation;
   readonly exchange: Exchange;
   /** The session as it is now. */
@@ -62,13 +64,14 @@ export class LegacyCalls {
 
   /** Resolves to the result, an error or questions. @throws GatewayError, or what the exchange rejects with. */
   run(call: Call): Promise<Reply> {
-    const { server, ids, exchange, post, taskProgress, remembered } = this.#settings;
+    const { server, ids, exchange, pace, post, taskProgress, remembered } = this.#settings;
     if (call.signal.aborted) return Promise.reject(cancelled(server, call.signal));
     const giveUp = new Stop();
     const awaitsTask = needsTask(call, this.#settings.capabilities());
     const running: RunningCall = new RunningCall(ids.next(), call, {
       respond: post,
       remembered,
+      pace,
       isAlone: this.isAlone,
       cancel: (why) => {
         if (running.allowsQuestions) this.#cancelled = { host: running.host, at: performance.now() };

@@ -55,7 +55,7 @@ export class LegacyConnection implements Connection {
     this.#channel = channel;
     this.#settings = settings;
     const { server, log, observer } = settings;
-    const { directory, parked, roots, onRefused } = questions;
+    const { directory, parked, pace, roots, onRefused } = questions;
     this.closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
@@ -72,6 +72,7 @@ export class LegacyConnection implements Connection {
       server,
       ids: settings.ids,
       parked,
+      pace,
       remembered,
       taskProgress,
       presentation,

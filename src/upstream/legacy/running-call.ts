@@ -8,6 +8,7 @@ import { isObject, type JsonObject, objectAt, stringAt, without } from "../../wi
 import { CODE, META } from "../../wire/names.js";
 import { OpenCall, releaseParams, type SentRequest } from "../protocol/open-calls.js";
 import { type Presentation, presentQuestion, withoutHopMetadata } from "../protocol/questions.js";
+import type { QuestionPace } from "./question-pace.js";
 import type { RememberedHost } from "./remembered-host.js";
 
 /** The next step of a call: its end, or questions that the client must answer first. */
@@ -21,6 +22,8 @@ export interface RunningCallSettings {
   readonly cancel: (why: string) => void;
   /** What the server remembers of hosts; absent where the connection is for one session, or its hosts are not asked. */
   readonly remembered: RememberedHost | undefined;
+  /** How the server asks. */
+  readonly pace: QuestionPace;
   /** Whether no call of another host runs beside this one. */
   readonly isAlone: (call: RunningCall) => boolean;
   /** Whether the call continues after the response to its request, as the gateway awaits the task that this created. */
@@ -43,8 +46,6 @@ export const relatedTask = (params: JsonObject | undefined): string | undefined 
 /** Shared by all calls without questions, which are most: they allocate no Map. */
 const NO_QUESTIONS = new Map<string, Question>();
 
-/** Questions within this time (ms) are asked together. */
-const BATCH_MS = 20;
 /** The maximum number of open questions in one call. */
 const MAX_QUESTIONS = 32;
 
@@ -67,7 +68,8 @@ export class RunningCall extends OpenCall {
   #outcome: CallOutcome | undefined;
   #hasResponse = false;
   #batchReady = false;
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Stops the wait for further questions. */
+  #stopWaiting: (() => void) | undefined;
   #wake: (() => void) | undefined;
 
   constructor(id: number, call: Call, settings: RunningCallSettings) {
@@ -131,11 +133,12 @@ export class RunningCall extends OpenCall {
    */
   addQuestion(request: Request, onOvertaken?: () => void): boolean {
     if (this.#questions.size >= MAX_QUESTIONS) return false;
+    if (this.#questions.size > 0) this.#settings.pace.askedTogether();
     this.#lastKey += 1;
     const kind = questionKind(request) ?? "question";
     if (this.#questions === NO_QUESTIONS) this.#questions = new Map();
     this.#questions.set(`${kind}_${this.#lastKey}`, { request, kind, onOvertaken });
-    this.#startBatch(BATCH_MS);
+    this.#startBatch();
     return true;
   }
 
@@ -177,7 +180,7 @@ export class RunningCall extends OpenCall {
     this.#settings.remembered?.ended(this);
     if ("message" in ending) for (const { onOvertaken } of this.#questions.values()) onOvertaken?.();
     this.refuseQuestions("its call has ended");
-    clearTimeout(this.#timer);
+    this.#stopWaiting?.();
     this.#wake?.();
   }
 
@@ -219,6 +222,7 @@ export class RunningCall extends OpenCall {
 
   /** Sends the answers of the client to the server. Questions without an answer are asked again. */
   deliverAnswers({ responses, refusals = {} }: InputResponses): void {
+    this.#settings.pace.answered(this.#questions.size);
     for (const [key, { request }] of [...this.#questions]) {
       const refusal = Object.hasOwn(refusals, key) ? refusals[key] : undefined;
       const response = Object.hasOwn(responses, key) ? responses[key] : undefined;
@@ -226,7 +230,7 @@ export class RunningCall extends OpenCall {
       else if (isObject(response)) this.#answer(key, request, { result: response });
     }
     this.#batchReady = false;
-    if (this.#questions.size > 0) this.#startBatch(BATCH_MS);
+    if (this.#questions.size > 0) this.#startBatch();
   }
 
   /** Refuses all open questions: elicitations with "cancel", the others with an error. */
@@ -281,12 +285,21 @@ export class RunningCall extends OpenCall {
     this.#settings.respond({ jsonrpc: "2.0", id: request.id, ...content });
   }
 
-  #startBatch(ms: number): void {
+  #startBatch(): void {
     this.#batchReady = false;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => {
+    this.#stopWaiting?.();
+    let isAwaited = true;
+    const ready = (): void => {
+      if (!isAwaited) return;
       this.#batchReady = true;
       this.#wake?.();
-    }, ms);
+    };
+    const ms = this.#settings.pace.waitMs;
+    const timer = ms === 0 ? undefined : setTimeout(ready, ms);
+    if (timer === undefined) setImmediate(ready);
+    this.#stopWaiting = () => {
+      isAwaited = false;
+      clearTimeout(timer);
+    };
   }
 }

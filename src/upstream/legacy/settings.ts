@@ -3,6 +3,7 @@ import type { Notice } from "../../core/call.js";
 import type { Client, ClientDirectory } from "../../core/client.js";
 import type { JsonObject } from "../../wire/json.js";
 import type { ParkedCalls } from "./parked-calls.js";
+import type { QuestionPace } from "./question-pace.js";
 import type { RememberedHost } from "./remembered-host.js";
 import type { RefusedQuestion, RootsRequest } from "./server-questions.js";
 
@@ -12,6 +13,8 @@ export interface QuestionSettings {
   readonly directory: ClientDirectory;
   /** Holds the calls that wait for answers. */
   readonly parked: ParkedCalls;
+  /** How the server asks, on all of its connections. */
+  readonly pace: QuestionPace;
   /** The answer to `roots/list` where no client can be asked; undefined: such a request is refused. */
   readonly roots: readonly JsonObject[] | undefined;
   /** Called for each question that reached no client. */

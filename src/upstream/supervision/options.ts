@@ -10,6 +10,7 @@ import { asOfKey } from "../../core/sign-in-command.js";
 import type { AnswerMisfit, RestartReason } from "../../core/upstream.js";
 import type { JsonObject } from "../../wire/json.js";
 import { ParkedCalls } from "../legacy/parked-calls.js";
+import { QuestionPace } from "../legacy/question-pace.js";
 import type { QuestionSettings } from "../legacy/settings.js";
 import type { ProcessGroups } from "../transport/process-group.js";
 import { channelFactory } from "./channel-factory.js";
@@ -126,7 +127,13 @@ export function withDefaults(server: ServerConfig, options: UpstreamOptions): Up
       : { open: lifecycle.openChannel, close: async () => {} };
   return {
     gateway: { instance: "", isAggregated: () => true, ...options.gateway },
-    questions: { parked: new ParkedCalls(), roots: undefined, onRefused: () => {}, ...options.questions },
+    questions: {
+      parked: new ParkedCalls(),
+      pace: new QuestionPace(),
+      roots: undefined,
+      onRefused: () => {},
+      ...options.questions,
+    },
     lifecycle: {
       spawnLimiter: new SpawnLimiter(),
       requestIds: new CallIds(),
