@@ -10,11 +10,7 @@ const LEAST = 0.01;
 
 const mean = (numbers) => numbers.reduce((sum, number) => sum + number, 0) / numbers.length;
 
-/**
- * @param {{ before: [number, number], now: [number, number] }[]} sets of each set the figure of the two processes of either build; less is better
- * @returns {{ change: number, noise: number, word: "faster" | "slower" | "no difference" }} `change`: 0.05 is 5 % more than before; `noise`:
- * what a build differs from itself, the half width of the interval of 95 % about `change`
- */
+/** The types stand in verdict.d.mts. */
 export function verdict(sets) {
   const log = (pair) => Math.log(pair[1] / pair[0]);
   const changes = sets.map(({ before, now }) => Math.log(mean(now) / mean(before)));

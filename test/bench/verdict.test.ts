@@ -1,7 +1,7 @@
 /** Whether the benchmark calls a difference between two builds one, or the noise of the machine. */
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { verdict } from "../../bench/verdict.mjs";
+import { type ProcessSet, verdict } from "../../bench/verdict.mjs";
 
 /** Figures about `around` that processes of one program may have, at most `spread` apart from it. */
 const pair = (around: number, spread: number) =>
@@ -26,11 +26,11 @@ test("a build of twice the cost is slower, and one of half the cost faster, besi
 });
 
 test("a difference that is within what each build has from itself has no name", () => {
-  const noisy = [
+  const noisy: ProcessSet[] = [
     { before: [100, 130], now: [104, 138] },
     { before: [128, 99], now: [131, 107] },
     { before: [101, 127], now: [139, 104] },
-  ] satisfies { before: [number, number]; now: [number, number] }[];
+  ];
   const { word, change, noise } = verdict(noisy);
   expect(word).toBe("no difference");
   expect(change).toBeGreaterThan(0.02);
@@ -38,13 +38,8 @@ test("a difference that is within what each build has from itself has no name", 
 });
 
 test("of a machine without noise a difference below one percent is none", () => {
-  const quiet = Array.from({ length: 4 }, () => ({
-    before: [100, 100],
-    now: [100.9, 100.9] as [number, number],
-  }));
-  expect(verdict(quiet as { before: [number, number]; now: [number, number] }[])).toMatchObject({
-    word: "no difference",
-  });
+  const quiet = Array.from({ length: 4 }, (): ProcessSet => ({ before: [100, 100], now: [100.9, 100.9] }));
+  expect(verdict(quiet).word).toBe("no difference");
 });
 
 test("one set says little: its interval is so wide that only a large difference is one", () => {
