@@ -23,8 +23,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
-import { dirname, join, relative } from "node:path";
+import { dirname, join } from "node:path";
 import { root, run } from "./install.mjs";
+import { programTests } from "./program-tests.mjs";
 
 const INDEX = "src/features/index.ts";
 /** They compare what is written, or packed, for all features. */
@@ -38,10 +39,6 @@ const OF_ALL = [
 ];
 /** What says most of what is wired, in seconds. */
 const QUICK = ["architecture", "config", "core", "gateway", "features"];
-/** What a test imports that starts this program, a browser or a store. */
-const STARTS_PROGRAMS =
-  /\b(?:MAIN|startServing|serve\w*)\b.*support\/cardea\.js"|support\/(?:browser|redis|processes)\.js"/;
-
 /** The features of a list, by name, with the section of the config that each has. */
 function featuresOf(index) {
   return [...index.matchAll(/^import \{ (\w+) \} from "\.\/([\w-]+)\/feature\.js";$/gm)].map(
@@ -101,12 +98,6 @@ function removeTestsOf(copy) {
   }
 }
 
-/** The tests that start programs. They stay in the copy, as tests of the tree look for them. */
-const testsOfPrograms = (copy) =>
-  filesIn(join(copy, "test"))
-    .filter((file) => file.endsWith(".test.ts") && STARTS_PROGRAMS.test(readFileSync(file, "utf8")))
-    .map((file) => relative(copy, file));
-
 /** Whether it imports a file of src/ or test/ that is not there. */
 const importsMissing = (copy, file) =>
   [...readFileSync(file, "utf8").matchAll(/(?: from|\bimport) "(\.[^"]+)\.js"/g)].some(([, path]) => {
@@ -154,7 +145,8 @@ function checkWithout(chosen, tests) {
     inCopy(copy, "node_modules/.bin/vitest", [
       ...["run", "--project", "!through*", ...tests.map((folder) => `test/${folder}`)],
       ...OF_ALL.flatMap((path) => ["--exclude", `test/${path}${path.endsWith(".ts") ? "" : "/**"}`]),
-      ...(tests === QUICK ? testsOfPrograms(copy) : []).flatMap((path) => ["--exclude", path]),
+      // They stay in the copy, as tests of the tree look for them.
+      ...(tests === QUICK ? programTests(copy) : []).flatMap((path) => ["--exclude", path]),
     ]);
   } finally {
     rmSync(copy, { recursive: true, force: true });

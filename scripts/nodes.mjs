@@ -1,7 +1,8 @@
 /**
  * `npm run test:all [-- flags]`: builds, checks and runs every test on each Node that the project is made for: whole matrices, and
- * 5,000 runs of each property. Flags go to vitest. With `--ends`, as CI does, the smallest and the newest Node run: the smallest a
- * sample of every matrix (test/support/sample.ts), the newest a third of the files, by CARDEA_SAMPLE, without what is in `REST` and `ONCE`.
+ * 5,000 runs of each property. Flags go to vitest. With `--ends`, as CI does, the smallest and the newest Node run, with what CARDEA_SAMPLE
+ * draws: the smallest a sample of every matrix (test/support/sample.ts) and half of the files that start programs, the newest a third of
+ * the files, without what is in `REST` and `ONCE`.
  *
  * The first that fails ends the run, so that the failed tests are the last lines of its output.
  *
@@ -12,6 +13,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { delimiter, dirname, join } from "node:path";
 import { build } from "./build.mjs";
 import { root, run } from "./install.mjs";
+import { programTests } from "./program-tests.mjs";
 import { testAndCheck } from "./test.mjs";
 
 /** The smallest is the one that `engines` in package.json allows; exact, so that no release fails what passed before. */
@@ -29,8 +31,14 @@ const ONCE = ["--project", "!through*"];
 const flags = process.argv.slice(2).filter((flag) => flag !== "--ends");
 const onlyEnds = flags.length < process.argv.length - 2;
 
+const seed = Number(process.env.CARDEA_SAMPLE ?? 0);
 /** A third of the files. */
-const shard = () => `--shard=${(Number(process.env.CARDEA_SAMPLE ?? 0) % SHARDS) + 1}/${SHARDS}`;
+const shard = `--shard=${(seed % SHARDS) + 1}/${SHARDS}`;
+/** Every other file that starts programs. */
+const halfOfPrograms = () =>
+  programTests(root)
+    .filter((_, at) => (at + seed) % 2 === 0)
+    .flatMap((path) => ["--exclude", path]);
 
 /** The program of that version, fetched where it is missing. Ends this process, loudly, where it cannot be had. */
 function fetched(version) {
@@ -53,7 +61,8 @@ const programs = chosen.map((version) => [version, fetched(version)]);
 build();
 for (const [version, program] of programs) {
   console.error(`\nNode ${version}`);
-  const left = onlyEnds && version === NODES.at(-1) ? [...REST, ...ONCE, shard()] : [];
+  const newest = version === NODES.at(-1);
+  const left = !onlyEnds ? [] : newest ? [...REST, ...ONCE, shard] : halfOfPrograms();
   const failed = await testAndCheck({
     program,
     flags: [...flags, ...left],
