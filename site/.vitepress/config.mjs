@@ -104,6 +104,7 @@ export default defineConfig({
           page("Sandbox", "/docs/sandbox"),
           page("Scan of definitions", "/docs/scan-rules"),
           page("Trust", "/docs/trust"),
+          page("Flow", "/docs/flow"),
           page("Invisible text", "/docs/invisible-text"),
           page("Token costs", "/docs/tokens"),
           page("State on disk", "/docs/state"),

@@ -57,6 +57,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   explain: [
     "cardea explain files__write_file path=/etc/passwd",
     "cardea explain db__query env=prod --as ci --groups robots",
+    "cardea explain --after files__read_text_file web__fetch mail__send",
   ],
   import: [
     "cardea import ~/.claude.json > cardea.jsonc",

@@ -3,7 +3,7 @@ import type { ExplainPlace } from "../core/feature.js";
 import type { Gateway } from "../gateway/gateway.js";
 import { writeJson } from "../wire/json-text.js";
 import { type CommandContext, write } from "./command-context.js";
-import { EXIT } from "./exit.js";
+import { EXIT, UsageError } from "./exit.js";
 import type { Feature } from "./feature.js";
 import {
   type AsFlags,
@@ -18,18 +18,24 @@ import { parseArguments, progressTo, warnMissing, withGateway } from "./with-gat
 
 type KnownTarget = Exclude<Awaited<ReturnType<Gateway["explain"]>>, { readonly unknown: string }>;
 
+/** `--after`: the words behind it, to the next flag. */
+export interface AfterFlag {
+  readonly after?: readonly string[];
+}
+
 /** Returns the exit code. */
 export async function explain(
-  name: string,
+  named: string | undefined,
   words: readonly string[],
-  flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag,
+  flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag & AfterFlag,
   shell: CommandContext,
 ): Promise<number> {
-  const args = parseArguments(words);
+  const { name, after, rest } = wordsOf(named, flags.after ?? []);
+  const args = parseArguments([...rest, ...words]);
   const principal = principalFromFlags(flags, shell.env);
   const json = wantsJson(flags, shell.env);
   return withGateway({ flags, shell }, async (gateway, log) => {
-    const explained = await gateway.explain({ name, args, ...principal }, progressTo(log));
+    const explained = await gateway.explain({ name, args, after, ...principal }, progressTo(log));
     if (json) await write(shell.stdout, `${writeJson(explained, 2)}\n`);
     else if ("unknown" in explained) log.error({}, explained.unknown);
     else await write(shell.stdout, `${asText(name, explained, shell.features)}\n`);
@@ -38,6 +44,20 @@ export async function explain(
     warnMissing(log, await gateway.missing());
     return EXIT.failed;
   });
+}
+
+/** An argument of a tool, and no name: `k=v`, `k:=1`, or JSON. */
+const ARGUMENT = /^(?:[\w.-]+:?=|\{)/;
+
+/**
+ * The flag takes all words behind it, so that in `--after A B TOOL k=v` the tool and its arguments are the last of them.
+ * @throws UsageError if there is no tool
+ */
+function wordsOf(named: string | undefined, given: readonly string[]) {
+  const end = named === undefined ? given.findLastIndex((word) => !ARGUMENT.test(word)) : given.length;
+  const name = named ?? given[end];
+  if (name === undefined) throw new UsageError("explain needs the name of a tool");
+  return { name, after: given.slice(0, end), rest: given.slice(end + 1) };
 }
 
 /** What features say of the members that they have added. */

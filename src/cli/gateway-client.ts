@@ -71,10 +71,11 @@ export function remoteGateway(address: Address): RemoteGateway {
       const body = writeJson({ name, arguments: args });
       return replyOf(answerOf(await send(address, "/api/v1/calls", { body }), address));
     },
-    explain: async ({ name, args, ...as }) =>
+    explain: async ({ name, args, after = [], ...as }) =>
       (await get("explain", [
         ["name", name],
         ["args", writeJson(args)],
+        ...after.map((call): Parameter => ["after", call]),
         ["wait", "true"],
         ...principalQuery(as),
       ])) as unknown as Awaited<ReturnType<Gateway["explain"]>>,

@@ -5,6 +5,7 @@ import { checkWords, HINT, splitCommand } from "./command-words.js";
 import { completion, SHELLS } from "./completion.js";
 import { EXAMPLES } from "./examples.js";
 import { EXIT, UsageError } from "./exit.js";
+import type { AfterFlag } from "./explain.js";
 import type { CommandLine, CommandPlace } from "./feature.js";
 import {
   type AsFlags,
@@ -222,13 +223,17 @@ function addCallingCommands({ stateful, shell, finish }: CommandLine): void {
 
   withYesFlag(withJsonFlag(withGatewayFlags(withAsFlags(withConfigFlag(stateful("explain"))))))
     .description("Explain whether a call would be allowed: every rule and limit that applies. Calls nothing.")
-    .argument("<name>", "the tool's name as a host sees it")
+    .argument("[name]", "the tool's name as a host sees it")
     .argument("[arguments...]", ARGUMENTS)
+    .option(
+      "--after <calls...>",
+      "tools that were called before in the same conversation, for rules of policy.flow; the tool itself may stand behind them",
+    )
     .action(
       (
-        name: string,
+        name: string | undefined,
         args: readonly string[],
-        flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag,
+        flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag & AfterFlag,
       ) => finish(import("./explain.js").then(({ explain }) => explain(name, args, flags, shell))),
     );
 }

@@ -70,7 +70,7 @@ export function completeServer(name: string, shape: ServerShape, context: FileCo
     resources: shape.resources,
     features,
     ...(shape.arguments !== undefined && { parseJsonText: shape.arguments.parseJsonText }),
-    ...(shape.overrides !== undefined && { overrides: checkedOverrides(shape.overrides) }),
+    ...(shape.overrides !== undefined && { overrides: completeOverrides(shape.overrides, context) }),
   };
 }
 
@@ -223,6 +223,19 @@ function checkedOverrides(overrides: Overrides): Overrides {
     names.set(name, tool);
   }
   return overrides;
+}
+
+/** With the settings of features for each tool. */
+function completeOverrides(
+  shapes: Overrides,
+  { sections = [], folder }: FileContext,
+): NonNullable<ServerConfig["overrides"]> {
+  return Object.fromEntries(
+    Object.entries(checkedOverrides(shapes)).map(([tool, shape]) => {
+      const features = settingsOf(sections, "tool", shape, folder);
+      return [tool, Object.keys(features).length === 0 ? shape : { ...shape, features }];
+    }),
+  );
 }
 
 type Overrides = NonNullable<ServerShape["overrides"]>;

@@ -48,6 +48,11 @@ export interface ProfileFeatureSettings {
   readonly [path: string]: unknown;
 }
 
+/** The same of one tool in `overrides`. @public */
+export interface ToolFeatureSettings {
+  readonly [path: string]: unknown;
+}
+
 /** The trace context that hosts send. */
 interface TelemetryConfig {
   /** Whether servers get the `baggage` that hosts send. */
@@ -235,4 +240,6 @@ interface ToolOverride {
     /** Absent: as the server. */
     readonly parseJsonText?: boolean;
   };
+  /** The settings of features for this tool, keyed by the paths of their sections; absent if there are none. */
+  readonly features?: ToolFeatureSettings;
 }

@@ -1,7 +1,7 @@
 /** Whether an unknown key may be that of a feature that is not built in. */
 
-/** The sections of the gateway in which features have keys too. */
-const SHARED_SECTIONS: readonly string[] = ["auth", "telemetry"];
+/** The sections in which several features have keys, or features beside the gateway. */
+const SHARED_SECTIONS: readonly string[] = ["auth", "policy", "telemetry"];
 /** The same, but a feature has one key there: an unknown one beside it is misspelled. */
 const LISTEN = "listen";
 const OWN_OF_LISTEN = ["http"];

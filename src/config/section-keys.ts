@@ -1,4 +1,4 @@
-/** The keys that sections of features are in the file, in servers and in profiles, with their schemas. */
+/** The keys that sections of features are in the file, in servers, in profiles and in tools of `overrides`, with their schemas. */
 import { z } from "zod";
 import { keysOfChannels } from "./channel-section.js";
 import { channelsOf, type Section, type SettingsSection, sectionsWithin } from "./section.js";
@@ -26,6 +26,7 @@ const GATEWAY_SECTIONS: Readonly<Record<SettingsSection["of"], readonly string[]
   file: ["auth", "listen", "telemetry", "tools"],
   server: [],
   profile: ["tools"],
+  tool: [],
 };
 
 /** Those at the top, each with what stands within it. */

@@ -12,8 +12,8 @@ export type Section = SettingsSection | ChannelSection;
 
 /** One section. */
 export interface SettingsSection {
-  /** Whether it stands in the file, in each server, or in each profile. */
-  readonly of: "file" | "server" | "profile";
+  /** Whether it stands in the file, in each server, in each profile, or in each tool of `overrides`. */
+  readonly of: "file" | "server" | "profile" | "tool";
   /** Its key: `audit`; or within another section, of the gateway or of a feature: `telemetry.otlp`. */
   readonly path: string;
   /** The key behind which the reference has it. Default: behind those of the gateway. */

@@ -5,7 +5,7 @@ import { duration } from "./duration-schema.js";
 import { networkSchemas } from "./network-schema.js";
 import { channelsOf, inOrder, type Section } from "./section.js";
 import { keysOfServers } from "./section-keys.js";
-import { argumentsSchema, overridesSchema } from "./tool-schema.js";
+import { argumentsSchema, overridesSchema, ownOverridesSchema } from "./tool-schema.js";
 
 /** A header name (RFC 9110, 5.6.2: token). */
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\w-]+$/;
@@ -214,17 +214,24 @@ const middleKeys = {
 };
 
 /** The keys of the gateway after those of features. */
-const lastKeys = (channels: readonly ChannelSection[]) => ({
+const lastKeys = (
+  channels: readonly ChannelSection[],
+  overrides: typeof ownOverridesSchema | ReturnType<typeof overridesSchema>,
+) => ({
   arguments: argumentsSchema(channels.map(({ reference }) => reference.servers))
     .exactOptional()
     .describe("How arguments of its tools are read."),
-  overrides: overridesSchema
+  overrides: overrides
     .exactOptional()
     .describe("Names, descriptions and arguments of single tools, by the server's own tool names."),
 });
 
 /** The zod schema of one server, without the keys of features. */
-export const serverSchema = z.strictObject({ ...firstKeys([]), ...middleKeys, ...lastKeys([]) });
+export const serverSchema = z.strictObject({
+  ...firstKeys([]),
+  ...middleKeys,
+  ...lastKeys([], ownOverridesSchema),
+});
 
 /** The zod schema of one server, with the keys of features. */
 export function wholeServerSchema(sections: readonly Section[]): z.ZodType<ServerShape> {
@@ -234,7 +241,7 @@ export function wholeServerSchema(sections: readonly Section[]): z.ZodType<Serve
     ...keysOfChannels(channels),
     ...middleKeys,
     ...keysOfServers(sections),
-    ...lastKeys(channels),
+    ...lastKeys(channels, overridesSchema(sections)),
   };
   return z.strictObject(inOrder(keys, sections, "server"));
 }

@@ -1,5 +1,7 @@
 /** The schema of tool settings of a server: arguments and overrides. */
 import { z } from "zod";
+import type { Section } from "./section.js";
+import { keysWithin } from "./section-keys.js";
 
 /** Shown names may hold anything that can be seen. */
 const VISIBLE_TEXT = /^[^\p{C}]*$/u;
@@ -31,23 +33,33 @@ export const argumentsSchema = (parsed: readonly string[]) =>
       ),
   });
 
-/** The zod schema of `overrides`. */
-export const overridesSchema = z.record(
-  z.string().min(1),
-  z
-    .strictObject({
-      name: z
-        .string()
-        .regex(VISIBLE_TEXT, { error: "cannot hold control characters" })
-        .min(1)
-        .max(128)
-        .exactOptional()
-        .describe("Replaces its name, after the prefix. Rules and limits match this name."),
-      title: z.string().min(1).exactOptional().describe("Replaces its title."),
-      description: z.string().exactOptional().describe("Replaces its description."),
-      arguments: toolArguments
-        .exactOptional()
-        .describe("Arguments from the config. Rules are evaluated with them."),
-    })
-    .meta({ id: "override" }),
-);
+/** The keys of the gateway in one of `overrides`. */
+const override = {
+  name: z
+    .string()
+    .regex(VISIBLE_TEXT, { error: "cannot hold control characters" })
+    .min(1)
+    .max(128)
+    .exactOptional()
+    .describe("Replaces its name, after the prefix. Rules and limits match this name."),
+  title: z.string().min(1).exactOptional().describe("Replaces its title."),
+  description: z.string().exactOptional().describe("Replaces its description."),
+  arguments: toolArguments
+    .exactOptional()
+    .describe("Arguments from the config. Rules are evaluated with them."),
+};
+
+/** The zod schema of `overrides`, in which keys of features are left out. */
+export const ownOverridesSchema = z.record(z.string().min(1), z.object(override));
+
+/** The zod schema of `overrides`, with the keys of features. */
+export const overridesSchema = (sections: readonly Section[]) =>
+  z.record(
+    z.string().min(1),
+    z
+      .strictObject({
+        ...override,
+        ...(keysWithin(sections, undefined, "tool") as Readonly<Record<never, z.ZodType>>),
+      })
+      .meta({ id: "override" }),
+  );

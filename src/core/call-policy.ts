@@ -36,8 +36,9 @@ export interface CallPolicy {
    * What would become of a call, and why; nothing is called and nothing spent.
    *
    * @param knowsGroups whether the groups and claims of the call's principal are those that it has
+   * @param after the targets of calls that are supposed to have been made before, in the same conversation. Default: none
    */
-  explain(call: Call, knowsGroups: boolean): Explanation;
+  explain(call: Call, knowsGroups: boolean, after?: readonly Route[]): Explanation;
   /** What becomes of the calls of a tool that `client` sees, whatever their arguments; limits are left out. */
   outlook(client: Client, route: Route): CallOutlook;
 }
@@ -65,7 +66,8 @@ export interface Explanation {
   readonly visible: boolean;
   readonly rules: readonly {
     readonly rule: string;
-    readonly effect: RuleEffect;
+    /** `observe`: of a constraint that lets the call through, and records it. */
+    readonly effect: RuleEffect | "observe";
     readonly on: "call" | "sampling" | "elicitation" | "roots";
     readonly matches: boolean;
     /** Whether this is the one that decided. */

@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { JsonObject } from "../wire/json.js";
 import type { AdminCaller, AdminPage, OwnServerMembers, PageKind, ServerMembers } from "./admin-page.js";
 import type { Call, Middleware, Observer, Reply, Route } from "./call.js";
+import type { CallConstraint } from "./call-constraint.js";
 import type { CallPolicy, MessageRedaction } from "./call-policy.js";
 import type { CallRecord } from "./call-record.js";
 import type { ClientChannel } from "./client.js";
@@ -10,6 +11,7 @@ import type { CredentialSource } from "./credentials.js";
 import type { EmitEvent, GatewayEvent } from "./gateway-events.js";
 import type { ListAdmission } from "./list-admission.js";
 import type { ExposedItem, ListTransform } from "./list-transform.js";
+import type { ListKind } from "./lists.js";
 import type { KeptServer, ServerStore } from "./persisted-lists.js";
 import type { PersonSessions } from "./person-sessions.js";
 import type { StartLayer } from "./process-start.js";
@@ -170,6 +172,8 @@ export interface RunningGateway {
   readonly credentials: CredentialSource | undefined;
   /** Undefined if no feature has them. */
   readonly personSessions: PersonSessions | undefined;
+  /** Whether a feature has approved an entry of a server's list, as the server sent it; false where none approves any. */
+  isApproved(server: string, kind: ListKind, item: JsonObject): boolean;
   /** How long (ms) a question that is asked now can be answered. */
   answerMs(): number;
   /** Hosts that can be asked between their calls: those with a session, and a stream or a pipe. */
@@ -182,12 +186,18 @@ export interface RunningGateway {
   enterQueue(server: string): () => void;
 }
 
+/** A tool whose definition the config changes, with what features have in it, keyed by the paths of their sections. */
+interface ToolOverride {
+  readonly description?: string;
+  readonly features?: Readonly<Record<string, unknown>>;
+}
+
 /** A server, as features see it. */
 interface ServerWithSettings {
   readonly name: string;
   readonly features: Readonly<Record<string, unknown>>;
   /** Tools whose definitions the config writes, by the server's own names. */
-  readonly overrides?: Readonly<Record<string, { readonly description?: string }>>;
+  readonly overrides?: Readonly<Record<string, ToolOverride>>;
 }
 
 /** A config, as features see it: what they have in it, keyed by the paths of their sections. */
@@ -206,6 +216,8 @@ export interface ExplainedTool {
   readonly definition: JsonObject | undefined;
   /** Whether hosts list it. */
   readonly isListed: boolean;
+  /** The targets of calls that are supposed to have been made before in its conversation. */
+  readonly after: readonly Route[];
   /** The URLs that have it: their paths, and their names as in `/mcp/NAME`. */
   readonly urls: readonly { readonly path: string; readonly endpoint: string }[];
 }
@@ -290,9 +302,17 @@ export interface OpenFeature {
   readonly counterReadings?: readonly CounterReading[];
   /**
    * What decides about calls; called for each config, one feature does. `before`: what it returned for the config before, whose
-   * state it may continue.
+   * state it may continue. `constraints`: those of other features, which it applies.
    */
-  decides?(config: SettingsOfFeatures, before: CallPolicy | undefined): CallPolicy;
+  decides?(
+    config: SettingsOfFeatures,
+    before: CallPolicy | undefined,
+    constraints: readonly CallConstraint[],
+  ): CallPolicy;
+  /** What it decides about calls beside that; called for each config, undefined where it constrains none. */
+  constrains?(config: SettingsOfFeatures): CallConstraint | undefined;
+  /** Whether it has approved an entry of a server's list. Called for calls. */
+  approves?(server: string, kind: ListKind, item: JsonObject): boolean;
   /** Changes the starts of servers' processes; of several features those that come first in the list run first, so the last one is outermost. */
   readonly startLayer?: StartLayer;
   /** What connections to servers ask for credentials; one feature has some. */

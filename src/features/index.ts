@@ -5,6 +5,7 @@ import { admin } from "./admin/feature.js";
 import { audit } from "./audit/feature.js";
 import { authorizationServer } from "./authorization-server/feature.js";
 import { cluster } from "./cluster/feature.js";
+import { flow } from "./flow/feature.js";
 import { keptLists } from "./kept-lists/feature.js";
 import { openapi } from "./openapi/feature.js";
 import { ownSecrets } from "./own-secrets/feature.js";
@@ -46,6 +47,7 @@ export const FEATURES: readonly Feature[] = [
   tracing,
   personPage,
   policy,
+  flow,
   trust,
   strip,
   vault,

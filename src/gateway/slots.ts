@@ -29,6 +29,7 @@ import type { StartLayer } from "../core/process-start.js";
 import type { Shared } from "../core/replicas.js";
 import type { ToolForms } from "../core/tool-forms.js";
 import type { TokenIssuer } from "../downstream/authenticate/authentication.js";
+import { constrainedPolicy } from "../resilience/constrained-calls.js";
 import { onlySafeLinks } from "../resilience/safe-links.js";
 import type { RecordSink } from "../telemetry/call-records.js";
 import type { Metrics } from "../telemetry/metrics.js";
@@ -112,7 +113,7 @@ export class Slots {
   }
 
   /** Tells them of their gateway. */
-  attach(gateway: Omit<RunningGateway, "emit" | "count" | "credentials" | "personSessions">): void {
+  attach(gateway: Omit<RunningGateway, keyof OfFeatures>): void {
     const running: RunningGateway = {
       ...gateway,
       emit: this.emit,
@@ -120,6 +121,8 @@ export class Slots {
       personSessions: this.#features.find(({ personSessions }) => personSessions !== undefined)
         ?.personSessions,
       count: (counter, labels) => this.#counters.get(counter.name)?.(labels),
+      isApproved: (server, kind, item) =>
+        this.#features.some((feature) => feature.approves?.(server, kind, item) === true),
     };
     for (const feature of this.#features) feature.attach?.(running);
   }
@@ -136,7 +139,10 @@ export class Slots {
   /** Of the feature that decides about calls. `before`: of the config before. */
   decides(config: SettingsOfFeatures, before: CallPolicy | undefined): CallPolicy {
     const deciding = this.#features.find((feature) => feature.decides !== undefined);
-    return deciding?.decides?.(config, before) ?? onlySafeLinks();
+    const constraints = this.#features.flatMap((feature) => feature.constrains?.(config) ?? []);
+    return (
+      deciding?.decides?.(config, before, constraints) ?? constrainedPolicy(onlySafeLinks(), constraints)
+    );
   }
 
   /** What features plug into each server of a config. */
@@ -255,6 +261,9 @@ export interface SlotsOfServers {
   /** What they take out of messages of a server that belong to no running call. */
   readonly outsideCalls: ReadonlyMap<string, MessageRedaction | undefined>;
 }
+
+/** What features have of each other. */
+type OfFeatures = Pick<RunningGateway, "emit" | "count" | "credentials" | "personSessions" | "isApproved">;
 
 /** Adds 1 under the labels. */
 type CountLabels = (labels: Readonly<Record<string, string>>) => void;

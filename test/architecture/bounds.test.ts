@@ -54,6 +54,10 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "downstream/legacy/kept.test.ts",
     title: "resources that sessions follow are kept up to a sum, which principals share",
   },
+  "features/flow/conversations.ts": {
+    file: "features/flow/conversations.test.ts",
+    title: "of many principals are bounded together",
+  },
   "upstream/transport/process-group.ts": {
     file: "upstream/lease-limits.test.ts",
     title: "thirty kinds of capabilities of %s start eight processes",

@@ -5,7 +5,7 @@ import { onTestFinished } from "vitest";
 import type { Gateway } from "../../src/gateway/gateway.js";
 import { gatewayOf, listening } from "./gateway.js";
 import { httpWire, pipeWire } from "./host/wires.mjs";
-import { openLegacy, openModern, type RawHost } from "./peers/raw.js";
+import { openLegacy, openModern, type RawHost, type RawOptions } from "./peers/raw.js";
 import { type Offered, type Received, recordingServer } from "./servers/recording-server.js";
 import { EXPOSURE, THROUGH_CALL_TOOL } from "./through.js";
 
@@ -28,6 +28,8 @@ export interface Server extends Partial<Offered> {
   /** More of its entry in the config. */
   readonly entry?: object;
   readonly era?: "legacy" | "modern";
+  /** Receives what reaches it; its answer waits for the result. */
+  readonly heard?: () => Promise<void>;
   readonly answer?: (received: Received) => Readonly<Record<string, unknown>> | undefined;
 }
 
@@ -39,7 +41,7 @@ export interface Running {
   readonly adminUrl: string;
   /** What reached servers, except introductions and lists of the base protocol; with `asked` also those. */
   readonly received: readonly Received[];
-  host(kind: HostKind, person?: Person, path?: string): Promise<RawHost>;
+  host(kind: HostKind, person?: Person, path?: string, options?: RawOptions): Promise<RawHost>;
   /** A bare request, for what no host would send. */
   fetch(path: string, init: RequestInit, person?: Person): Promise<Response>;
 }
@@ -53,8 +55,12 @@ export async function openGateway(
 ): Promise<Running> {
   const received: Received[] = [];
   const running = await Promise.all(
-    Object.entries(servers).map(async ([name, { era = "modern", answer, entry = {}, ...offered }]) => {
-      const server = await recordingServer(name, era, offered, (it) => void received.push(it), answer);
+    Object.entries(servers).map(async ([name, { era = "modern", answer, heard, entry = {}, ...offered }]) => {
+      const keep = (it: Received): Promise<void> | undefined => {
+        received.push(it);
+        return heard?.();
+      };
+      const server = await recordingServer(name, era, offered, keep, answer);
       return [name, server, entry] as const;
     }),
   );
@@ -87,15 +93,16 @@ export async function openGateway(
     url,
     adminUrl,
     received,
-    host({ era, door }, person = "ann", path = "") {
+    host({ era, door }, person = "ann", path = "", more = {}) {
+      const options = { ...OPTIONS, ...more };
       const open = era === "legacy" ? openLegacy : openModern;
       if (door === "http") {
-        return open(httpWire(`${url}${path}`, headersOf(person)), OPTIONS);
+        return open(httpWire(`${url}${path}`, headersOf(person)), options);
       }
       const [input, output] = [new PassThrough(), new PassThrough()];
       pipes.push(input);
       void gateway.stdio(input, output, person);
-      return open(pipeWire(input, output), OPTIONS);
+      return open(pipeWire(input, output), options);
     },
     fetch: (path, init, person = "ann") =>
       fetch(new URL(path, url), { ...init, headers: { ...init.headers, ...headersOf(person) } }),

@@ -160,6 +160,7 @@ const REPEATED = { type: "array", items: { type: "string" } };
 const PARAMETERS: Readonly<Record<string, object>> = {
   kind: { type: "string", enum: LIST_KINDS },
   limit: { type: "integer", minimum: 1 },
+  after: REPEATED,
   group: REPEATED,
   scope: REPEATED,
 };

@@ -80,7 +80,7 @@ export const PAGES = {
   explain: page({
     path: "explain",
     summary: "Whether a call would be allowed, and why",
-    query: ["name!", "args", "wait", ...PRINCIPAL_QUERY],
+    query: ["name!", "args", "after", "wait", ...PRINCIPAL_QUERY],
     schema: schemas.explanation,
     merge: firstAnswer,
   }),

@@ -30,15 +30,21 @@ export function readCapabilities(query: URLSearchParams): JsonObject | undefined
   throw new BadQuery(problem);
 }
 
+/** How many calls may be supposed to have been made before. */
+const MAX_AFTER = 100;
+
 /**
- * `?name=…&args={…}&as=…&group=…&group=…&scope=…`
+ * `?name=…&args={…}&after=…&after=…&as=…&group=…&group=…&scope=…`
  *
  * @throws BadQuery if the name is missing or the arguments are not a JSON object
  */
 export function readExplainQuery(query: URLSearchParams): ExplainQuery {
   const name = query.get("name");
   if (name === null || name === "") throw new BadQuery("name=… says which tool, prompt, resource or method");
-  return { name, args: readArgs(query.get("args") ?? "{}"), ...readPrincipalQuery(query) };
+  const after = query.getAll("after");
+  if (after.length > MAX_AFTER) throw new BadQuery(`after=… may be there ${MAX_AFTER} times`);
+  const args = readArgs(query.get("args") ?? "{}");
+  return { name, args, ...(after.length > 0 && { after }), ...readPrincipalQuery(query) };
 }
 
 function readArgs(text: string): JsonObject {

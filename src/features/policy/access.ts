@@ -1,12 +1,14 @@
 /** May this call be made, and may its server ask these questions? Applies the rules. */
 
 import type { Call, Handler, Middleware, PolicyRoundState, Reply, Route } from "../../core/call.js";
+import type { CallConstraint } from "../../core/call-constraint.js";
 import { GatewayError, unknownTarget } from "../../core/errors.js";
 import { RESUMABLE_METHODS, TASK_METHODS, targetOf } from "../../core/methods.js";
 import { QuestionRounds } from "../../resilience/question-rounds.js";
 import { newRoundId } from "../../resilience/used-rounds.js";
 import { type Approvals, shownIdentity, supportsFormElicitation } from "./approvals.js";
 import type { RuleConfig } from "./config.js";
+import { constrainedDecision } from "./constrained-rules.js";
 import { identityOf } from "./identity.js";
 import { type QuestionEvaluator, questionRules } from "./questions.js";
 import { redactedCall, redactedReply, redactRefusal } from "./redaction/messages.js";
@@ -31,8 +33,9 @@ export function access(
   approvals: Approvals,
   redactions: RuleRedactions,
   secondPerson: SecondPerson,
+  constraints: readonly CallConstraint[] = [],
 ): Middleware {
-  const rules = new AccessRules(evaluator, approvals, redactions, secondPerson);
+  const rules = new AccessRules(evaluator, approvals, redactions, secondPerson, constraints);
   return (next) =>
     function access(call) {
       return rules.apply(call, next);
@@ -45,6 +48,7 @@ class AccessRules {
   readonly #approvals: Approvals;
   readonly #redactions: RuleRedactions;
   readonly #secondPerson: SecondPerson;
+  readonly #constraints: readonly CallConstraint[];
   readonly #rounds: QuestionRounds;
 
   constructor(
@@ -52,7 +56,9 @@ class AccessRules {
     approvals: Approvals,
     redactions: RuleRedactions,
     secondPerson: SecondPerson,
+    constraints: readonly CallConstraint[],
   ) {
+    this.#constraints = constraints;
     this.#evaluator = evaluator;
     this.#approvals = approvals;
     this.#redactions = redactions;
@@ -69,7 +75,8 @@ class AccessRules {
     if (route.kind === "methods") return this.#handleMethod(call, route, next);
     const input = { on: "call", route, client: call.client, args: argsOf(call) } as const;
     const evaluated = this.#evaluator.ruleSet.evaluateYielding(input);
-    const decision = evaluated instanceof Promise ? await evaluated : evaluated;
+    const byRules = evaluated instanceof Promise ? await evaluated : evaluated;
+    const { decision, observed } = constrainedDecision(this.#constraints, call, route, byRules);
     const { effect, rule } = decision;
     // With the config that is in effect now the call needs no approver.
     if (round?.waits !== undefined && (effect !== "approve" || rule?.approvers === undefined))
@@ -79,8 +86,11 @@ class AccessRules {
     if ((rule !== undefined || effect !== "allow") && effect !== "approve" && counts) {
       this.#evaluator.log.add(call, route, "call", decision);
     }
+    if (observed !== undefined && counts) this.#logObserved(call, route, observed);
     if (effect === "hide") throw unknownTargetError(call, route);
-    if (effect === "deny") throw this.#refusalFor(input, rule);
+    // More scopes do not help against a constraint.
+    if (effect === "deny")
+      throw decision === byRules ? this.#refusalFor(input, rule) : deniedError(route, rule);
     if (effect === "approve" && rule !== undefined) {
       const question = await this.#requireApproval(call, route, rule, decision, round);
       if (question !== undefined) return question;
@@ -90,6 +100,11 @@ class AccessRules {
     return rules.length === 0
       ? this.#rounds.forward(call, route, next, approved)
       : this.#forwardRedacted(call, route, next, approved, rules);
+  }
+
+  /** What would have become of the call is in its record, and among the decisions. */
+  #logObserved(call: Call, route: Route, rule: RuleConfig): void {
+    this.#evaluator.log.add(call, route, "call", { effect: "observe", rule });
   }
 
   /** Forwards the call, without what the rules take out of it and its reply. */
@@ -184,7 +199,9 @@ class AccessRules {
 
   /** Evaluates a method without a target together with every target that it names. */
   async #handleMethod(call: Call, route: Route, next: Handler): Promise<Reply> {
-    const { decision, input, redacting } = await evaluateMethodYielding(this.#evaluator.ruleSet, call, route);
+    const evaluated = await evaluateMethodYielding(this.#evaluator.ruleSet, call, route);
+    const { input, redacting } = evaluated;
+    const { decision, observed } = constrainedDecision(this.#constraints, call, route, evaluated.decision);
     const { effect, rule } = decision;
     // A method that MCP does not define cannot be approved: its effect is unknown.
     const isRefused = effect === "hide" || effect === "deny" || effect === "approve";
@@ -197,8 +214,10 @@ class AccessRules {
         effect === "approve" ? { ...decision, effect: "deny" } : decision,
       );
     }
+    if (observed !== undefined && counts) this.#logObserved(call, route, observed);
     if (effect === "hide") throw unknownTarget(input.route.kind, input.route.exposed);
-    if (effect === "deny") throw this.#refusalFor(input, rule);
+    if (effect === "deny")
+      throw decision === evaluated.decision ? this.#refusalFor(input, rule) : deniedError(route, rule);
     if (effect === "approve" && rule !== undefined) throw approvalNotPossible(call, input.route, rule);
     // A list of tasks contains the status of tasks of any tool.
     const ofTasks =

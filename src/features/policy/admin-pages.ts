@@ -59,12 +59,12 @@ const APPROVALS = page({
 
 const globs = z.array(text).readonly().optional();
 const on = z.enum(["call", "sampling", "elicitation", "roots"]);
-const matches = z.object({
+const matchers = {
   ...{ tools: globs, prompts: globs, resources: globs, methods: globs, servers: globs },
   ...{ principals: globs, groups: globs, scopes: globs },
   annotations: z.record(text, z.boolean()).optional(),
   when: text.optional(),
-});
+};
 const rate = z.object({ count, windowMs: count }).optional();
 const counted = { hits: count, lastHitAt: time.optional() };
 
@@ -77,13 +77,13 @@ const IN_EFFECT = page({
     rules: z.array(
       z.object({
         name: text,
-        effect: z.enum(["allow", "deny", "approve", "redact", "hide"]),
-        ...{ on, matches, ...counted },
+        effect: z.enum(["allow", "deny", "approve", "redact", "hide", "observe"]),
+        ...{ on, matches: z.looseObject(matchers), ...counted },
       }),
     ),
     limits: z.array(
       z.object({
-        ...{ name: text, on, matches },
+        ...{ name: text, on, matches: z.object(matchers) },
         per: z.enum(["principal", "session", "server", "tool", "all"]),
         ...{ rate, quota: rate, concurrency: count.optional(), timeoutMs: count.optional() },
         ...counted,

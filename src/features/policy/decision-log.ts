@@ -7,7 +7,10 @@ import { shortText } from "../../core/short-text.js";
 import { entryLimit, retainedCopy } from "../../runtime/cache-limits.js";
 import type { InteractionKind } from "./config.js";
 import type { DecisionLabel as Effect, PolicyMetrics } from "./metrics.js";
-import { type Decision, nameForRules } from "./rules/policy-input.js";
+import { type Decision as DecisionOfRules, nameForRules } from "./rules/policy-input.js";
+
+/** What is logged: that of rules, or of a constraint that only observes. */
+type Decision = Omit<DecisionOfRules, "effect"> & { readonly effect: DecisionOfRules["effect"] | "observe" };
 
 /** One row of `/api/v1/decisions`: who wanted what, and which rule decided what. It has no arguments. */
 export interface DecisionRow {

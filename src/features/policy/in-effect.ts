@@ -1,5 +1,6 @@
 /** The rules and limits in effect, with how often each has applied, as operators see them. */
 import type { WorkerAnswers } from "../../core/admin-page.js";
+import type { CallConstraint } from "../../core/call-constraint.js";
 import type { LimitConfig, MatcherConfig, PolicyConfig, RuleConfig } from "./config.js";
 import type { Hits } from "./hits.js";
 import type { Limits } from "./limits/limits.js";
@@ -19,12 +20,12 @@ interface Counted {
 }
 
 /** What something is about; absent members match everything. */
-type Matches = Omit<MatcherConfig, "on"> & { readonly when?: string };
+type Matches = Omit<MatcherConfig, "on"> & { readonly when?: string } & Readonly<Record<string, unknown>>;
 
-/** One of the rules. */
+/** One of the rules, or of the constraints of other features. */
 interface RuleInEffect extends Counted {
   readonly name: string;
-  readonly effect: RuleConfig["effect"];
+  readonly effect: RuleConfig["effect"] | "observe";
   readonly on: RuleConfig["on"];
   readonly matches: Matches;
 }
@@ -45,15 +46,21 @@ interface LimitInEffect extends Counted {
 export function inEffect(
   fallback: PolicyConfig["default"],
   rules: readonly Rule[],
+  constraints: readonly CallConstraint[],
   [limits, ownLimits]: readonly [Limits, Limits],
 ): PolicyInEffect {
   return {
     default: fallback,
-    rules: rules.map(({ config, hits }) => ({
-      ...{ name: config.name, effect: config.effect, on: config.on },
-      matches: matchesOf(config),
-      ...countedOf([hits]),
-    })),
+    rules: [
+      ...rules.map(({ config, hits }) => ({
+        ...{ name: config.name, effect: config.effect, on: config.on },
+        matches: matchesOf(config),
+        ...countedOf([hits]),
+      })),
+      ...constraints.flatMap((constraint) =>
+        constraint.inEffect().map((rule) => ({ ...rule, on: "call" as const })),
+      ),
+    ],
     limits: limits.all.map(({ config, hits }, at) => ({
       ...{ name: config.name, on: config.on, matches: matchesOf(config), per: config.per },
       ...(config.rate !== undefined && { rate: config.rate }),

@@ -4,7 +4,7 @@ import type { NoticeOutcome } from "./second-person/notice-queue.js";
 import type { ApprovalEnd } from "./second-person/open-approvals.js";
 
 /** A value of the label `decision`. */
-export type DecisionLabel = "allow" | "deny" | "approve" | "decline" | "redact" | "hide";
+export type DecisionLabel = "allow" | "deny" | "approve" | "decline" | "redact" | "hide" | "observe";
 
 /** `server` is `none` where the limit is not per server. */
 const RATE_LIMITED: FeatureCounter = {

@@ -30,9 +30,10 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
       });
       parts = partsIn(gateway, redact, { logger, notices, hosts });
     },
-    decides({ features }, before) {
+    decides({ features }, before, constraints) {
       if (parts === undefined) throw new TypeError("there is no gateway yet");
-      latest = createPolicy(features, parts, before !== undefined && isPolicy(before) ? before : undefined);
+      const earlier = before !== undefined && isPolicy(before) ? before : undefined;
+      latest = createPolicy(features, parts, earlier, constraints);
       return latest;
     },
     pages: policyPages(() => latest, redact),

@@ -1,5 +1,6 @@
 /** The policy of one config: what it forbids, what it hides, what it limits, and why. */
 import type { Call, Route } from "../../core/call.js";
+import { type CallConstraint, withConstraints } from "../../core/call-constraint.js";
 import type { CallPolicy, Explanation } from "../../core/call-policy.js";
 import type { Client, Principal } from "../../core/client.js";
 import type { Logger } from "../../core/logger.js";
@@ -66,7 +67,12 @@ export const isPolicy = (policy: CallPolicy): policy is Policy => "carried" in p
  *
  * @throws RangeError naming the first fault; `compilePolicy` has all of them.
  */
-export function createPolicy(config: PolicySettings, parts: PolicyParts, before?: Policy): Policy {
+export function createPolicy(
+  config: PolicySettings,
+  parts: PolicyParts,
+  before?: Policy,
+  constraints: readonly CallConstraint[] = [],
+): Policy {
   const { rules, faults } = compilePolicy(config);
   const [fault] = faults;
   if (fault !== undefined) throw new RangeError(`${fault.path.join(".")}: ${fault.message}`);
@@ -89,8 +95,9 @@ export function createPolicy(config: PolicySettings, parts: PolicyParts, before?
   const spend: QuestionEvaluator["spend"] = (kind, call, routes) => limits.spendQuestion(kind, call, routes);
   const evaluator = { ruleSet, log, spend };
   const redactions = new RuleRedactions();
-  const accessMiddleware = access(evaluator, approvals, redactions, new SecondPerson(open));
-  const isTrivial = rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits);
+  const accessMiddleware = access(evaluator, approvals, redactions, new SecondPerson(open), constraints);
+  const isTrivial =
+    rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits) && constraints.length === 0;
 
   return {
     access: isTrivial ? onlyForUrlElicitation(accessMiddleware) : accessMiddleware,
@@ -135,8 +142,13 @@ export function createPolicy(config: PolicySettings, parts: PolicyParts, before?
       approvals.close();
       open.close();
     },
-    explain: (call, knowsGroups) => explain(ruleSet, limits, call, knowsGroups),
-    inEffect: () => inEffect(fallback, counted, [limits, ownLimits]),
+    explain(call, knowsGroups, after) {
+      const explanation = explain(ruleSet, limits, call, knowsGroups);
+      return call.route === undefined
+        ? explanation
+        : withConstraints(explanation, constraints, call.route, after);
+    },
+    inEffect: () => inEffect(fallback, counted, constraints, [limits, ownLimits]),
     carried: { rules: counted, log, approvals, open, limits, ownLimits },
   };
 }

@@ -249,6 +249,8 @@ const featureOf = (trust: Trust): OpenFeature => ({
       onSeen: () => trust.seen(name),
     });
   },
+  approves: (server, kind, item) =>
+    trust.pins.has(server) && trust.approvalsOf(server).isApproved(kind, item),
   onEvent({ kind, outcome }) {
     if (kind !== "reload" || outcome !== "ok") return;
     trust.forgetServers();

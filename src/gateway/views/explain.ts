@@ -37,6 +37,8 @@ export interface ExplainQuery extends PrincipalQuery {
   readonly name: string;
   /** The arguments of the call; for a method its parameters. */
   readonly args: JsonObject;
+  /** Targets, by the same names, of calls that were made before in the same conversation. Default: none. */
+  readonly after?: readonly string[] | undefined;
 }
 
 /** The decision of the policy, and the route of the call; with the members of features. */
@@ -62,7 +64,7 @@ export interface ExplainResult extends Explanation {
 /** Explains a hypothetical call; no server receives it and no budget is charged. */
 export async function explainCall(
   pipeline: Pick<Pipeline, "catalog" | "policy" | "config" | "features" | "tasks" | "principals">,
-  { name, args, ...caller }: ExplainQuery,
+  { name, args, after = [], ...caller }: ExplainQuery,
 ): Promise<ExplainResult | { readonly unknown: string }> {
   const { auth } = pipeline.config;
   const known = knownPrincipal(caller, pipeline);
@@ -75,27 +77,27 @@ export async function explainCall(
     signal: new AbortController().signal,
     notify: () => {},
   });
-  const found =
-    targetRoute(pipeline.catalog, client, name) ??
-    methodRouteOf(pipeline, hypotheticalCall({ method: name, params: args }));
-  if (found === undefined) {
-    if (pipeline.catalog.ownTool(client, name) !== undefined) {
-      return {
-        unknown: `${name} is a tool of the gateway itself; rules are about the tools of servers`,
-      };
-    }
-    const near = closest(name, exposedNames(pipeline.catalog, client));
-    const hint = near === undefined ? "" : `; did you mean ${near}?`;
-    return { unknown: `there is no tool, prompt or resource ${name} for ${caller.as}${hint}` };
+  const find = (named: string, params: JsonObject): Route | { readonly unknown: string } => {
+    const found =
+      targetRoute(pipeline.catalog, client, named) ??
+      methodRouteOf(pipeline, hypotheticalCall({ method: named, params }));
+    if (found === undefined) return unknownTarget(pipeline.catalog, client, named);
+    return found instanceof GatewayError ? { unknown: found.message } : found;
+  };
+  const route = find(name, args);
+  if ("unknown" in route) return route;
+  const before: Route[] = [];
+  for (const named of after) {
+    const found = find(named, {});
+    if ("unknown" in found) return found;
+    before.push(found);
   }
-  if (found instanceof GatewayError) return { unknown: found.message };
-  const route = found;
   const given = await normalizedCall(hypotheticalCall(requestFor(route, name, args), route), pipeline);
   const call = withConfiguredArguments(given.call);
   const unknown = unknownPrincipal(caller.as, auth);
   const badArguments = given.fault ?? (await argumentsFault(pipeline, call, route));
   const names = argumentNames(route.item);
-  const ofFeatures = membersOfFeatures(pipeline, client, route);
+  const ofFeatures = membersOfFeatures(pipeline, client, route, before);
   return {
     server: route.upstream,
     target: route.target,
@@ -106,13 +108,26 @@ export async function explainCall(
       scopes: caller.scopes,
       ...(unknown !== undefined && { unknown }),
     },
-    ...pipeline.policy.explain(call, known !== undefined || !isOfTokens(caller, auth)),
+    ...pipeline.policy.explain(call, known !== undefined || !isOfTokens(caller, auth), before),
     ...ofFeatures("definition"),
     ...ofFeatures("list"),
     ...(names !== undefined && { argumentNames: names }),
     ...ofFeatures("schemas"),
     ...(badArguments !== undefined && { badArguments }),
   };
+}
+
+/** Why nothing has this name. */
+function unknownTarget(
+  catalog: Pick<Catalog, "ownTool" | "unfilteredView">,
+  client: Client,
+  name: string,
+): { readonly unknown: string } {
+  if (catalog.ownTool(client, name) !== undefined)
+    return { unknown: `${name} is a tool of the gateway itself; rules are about the tools of servers` };
+  const near = closest(name, exposedNames(catalog, client));
+  const hint = near === undefined ? "" : `; did you mean ${near}?`;
+  return { unknown: `there is no tool, prompt or resource ${name} for ${client.principal.id}${hint}` };
 }
 
 /** The call in the form that rules see; the fault where it is refused before them. */
@@ -135,6 +150,7 @@ function membersOfFeatures(
   { catalog, config, features }: Pick<Pipeline, "catalog" | "config" | "features">,
   client: Client,
   route: Route,
+  after: readonly Route[],
 ): (place: ExplainPlace) => object {
   const { kind, upstream, target, item, exposed } = route;
   if (kind !== "tools") return NO_MEMBERS;
@@ -145,7 +161,7 @@ function membersOfFeatures(
   const endpoints = [upstream, ...profiles.map(([name]) => name)];
   const urls = endpoints.map((endpoint) => ({ path: `${path}/${endpoint}`, endpoint }));
   const isListed = catalog.listed(client, "tools").has(exposed);
-  const tool = { route, definition, isListed, urls: [{ path, endpoint: "" }, ...urls] };
+  const tool = { route, definition, isListed, after, urls: [{ path, endpoint: "" }, ...urls] };
   return features.explained(tool, config);
 }
 

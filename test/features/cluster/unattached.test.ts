@@ -50,6 +50,7 @@ test("its gateway closes it otherwise, so that it is not closed twice", async ()
     answerMs: () => 0,
     enterQueue: () => () => {},
     count: () => {},
+    isApproved: () => false,
   });
   await feature.close({ isImmediate: true });
   expect(closed).toBe(0);

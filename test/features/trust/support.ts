@@ -74,14 +74,15 @@ export interface Trusted {
   page(): Promise<JsonObject>;
 }
 
-/** The servers are `shifty`, which says `now`, and `honest`. `text`: the lock that is there from the start. */
+/** The servers are `shifty`, which says `now`, and `honest`. `text`: the lock that is there from the start; `config`: more of it. */
 export async function trusted(
   now: Said,
   {
     era = "modern",
     trust,
     text,
-  }: { readonly era?: Era; readonly trust?: object; readonly text?: string } = {},
+    config: more = {},
+  }: { readonly era?: Era; readonly trust?: object; readonly text?: string; readonly config?: object } = {},
 ): Promise<Trusted> {
   const folder = mkdtempSync(join(tmpdir(), "trust-"));
   const file = join(folder, "cardea.lock");
@@ -117,6 +118,7 @@ export async function trusted(
     },
     startupWait: "10m",
     ...(trust !== undefined && { trust }),
+    ...more,
   });
   const read = readConfig(JSON.stringify(config), join(folder, "cardea.json"), {
     env: {},
