@@ -18,6 +18,8 @@ export type IsApproved = (server: string, kind: ListKind, item: JsonObject) => b
 
 interface OfServer {
   readonly own: FlowLabels;
+  /** What `own` alone means. */
+  readonly meant: Labels;
   readonly byTool: ReadonlyMap<string, FlowLabels>;
 }
 
@@ -33,6 +35,7 @@ export class LabelSource {
         name,
         {
           own: (features.flow ?? {}) as FlowLabels,
+          meant: meaning((features.flow ?? {}) as FlowLabels),
           byTool: new Map(
             Object.entries(overrides).flatMap(([tool, { features: ofTool }]) =>
               ofTool?.flow === undefined ? [] : [[tool, ofTool.flow as FlowLabels] as const],
@@ -46,7 +49,8 @@ export class LabelSource {
   /** Of a call, with those of the targets that a method without one names. */
   of(route: Route): Labels {
     const own = this.#ofTarget(route);
-    return (route.namedTargets ?? []).map(({ route: named }) => this.#ofTarget(named)).reduce(both, own);
+    if (route.namedTargets === undefined) return own;
+    return route.namedTargets.map(({ route: named }) => this.#ofTarget(named)).reduce(both, own);
   }
 
   #ofTarget({ upstream, kind, target, item }: Route): Labels {
@@ -54,20 +58,18 @@ export class LabelSource {
     if (ofServer === undefined) return NONE;
     const ofTool = kind === "tools" ? ofServer.byTool.get(target) : undefined;
     const hints = kind === "tools" ? annotatedLabels(item) : undefined;
-    // Asked last: most tools have no such annotations.
-    const approved =
-      hints !== undefined && item !== undefined && this.#isApproved(upstream, kind as ListKind, item)
-        ? hints
-        : {};
-    const all = { ...approved, ...ofServer.own, ...ofTool };
-    if (all.reads === undefined && all.content === undefined && all.sends === undefined) return NONE;
-    return {
-      private: all.reads === "private",
-      untrusted: all.content === "untrusted",
-      external: all.sends === "external",
-    };
+    // Most tools have neither, and cost no object.
+    if (hints === undefined && ofTool === undefined) return ofServer.meant;
+    const isApproved =
+      hints !== undefined && item !== undefined && this.#isApproved(upstream, kind as ListKind, item);
+    return meaning({ ...(isApproved && hints), ...ofServer.own, ...ofTool });
   }
 }
+
+const meaning = ({ reads, content, sends }: FlowLabels): Labels =>
+  reads === undefined && content === undefined && sends === undefined
+    ? NONE
+    : { private: reads === "private", untrusted: content === "untrusted", external: sends === "external" };
 
 const both = (one: Labels, other: Labels): Labels => ({
   private: one.private || other.private,
@@ -79,7 +81,7 @@ const both = (one: Labels, other: Labels): Labels => ({
  * The labels that annotations of a tool mean; undefined if they mean none. They only add labels. `openWorldHint` is of the specification,
  * `privateHint` of a proposal (SEP-1913); the defaults of absent ones mean nothing here.
  */
-export function annotatedLabels(item: JsonObject | undefined): FlowLabels | undefined {
+function annotatedLabels(item: JsonObject | undefined): FlowLabels | undefined {
   const hints = objectAt(item, "annotations");
   if (hints === undefined) return undefined;
   const isOpen = hints.openWorldHint === true;
