@@ -32,10 +32,11 @@ export async function explain(
 ): Promise<number> {
   const { name, after, rest } = wordsOf(named, flags.after ?? []);
   const args = parseArguments([...rest, ...words]);
+  const supposed = after.length === 0 ? {} : { after };
   const principal = principalFromFlags(flags, shell.env);
   const json = wantsJson(flags, shell.env);
   return withGateway({ flags, shell }, async (gateway, log) => {
-    const explained = await gateway.explain({ name, args, after, ...principal }, progressTo(log));
+    const explained = await gateway.explain({ name, args, ...supposed, ...principal }, progressTo(log));
     if (json) await write(shell.stdout, `${writeJson(explained, 2)}\n`);
     else if ("unknown" in explained) log.error({}, explained.unknown);
     else await write(shell.stdout, `${asText(name, explained, shell.features)}\n`);

@@ -180,3 +180,23 @@ test.each([["{"], ["[1]"], ["7"]])(
     expect(shell.configs).toEqual([]);
   },
 );
+
+test.each([
+  ["--after a__read b__get db__drop env=prod", { env: "prod" }],
+  ["--after a__read b__get -- db__drop env=prod", { env: "prod" }],
+  ["db__drop --after a__read b__get", {}],
+  ["db__drop --after a__read --after b__get", {}],
+])("explain %s supposes two calls before the one", async (words, args) => {
+  const { shell, explain } = shellWith(DENIED);
+  expect(await runCommandLine(["explain", ...words.split(" ")], shell)).toBe(0);
+  expect(explain).toHaveBeenCalledWith(
+    expect.objectContaining({ name: "db__drop", args, after: ["a__read", "b__get"] }),
+    expect.any(Function),
+  );
+});
+
+test("explain without a tool is wrong usage", async () => {
+  const { shell, explain } = shellWith(DENIED);
+  expect(await runCommandLine(["explain"], shell)).toBe(2);
+  expect(explain).not.toHaveBeenCalled();
+});
