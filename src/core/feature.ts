@@ -233,7 +233,12 @@ export interface Saving {
   /** Its key, such as `schemas.compact`. */
   readonly key: string;
   readonly value: unknown;
+  /** In each list of tools, or with `results` in these together. */
   readonly tokens: number;
+  /** How many results of tools since the start it would have shortened. */
+  readonly results?: number;
+  /** Of which tools, for people. */
+  readonly of?: string;
 }
 
 /** The tools for which savings are sought. */

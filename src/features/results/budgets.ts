@@ -15,6 +15,8 @@ export interface Budget {
 }
 
 interface ServerBudgets {
+  /** Whether the config says what its tools have that are not in `tools`. */
+  readonly isDecided: boolean;
   readonly usual: Budget | undefined;
   readonly tools: ReadonlyMap<string, Budget | undefined>;
 }
@@ -23,6 +25,8 @@ interface ServerBudgets {
 export class Budgets {
   readonly #servers: ReadonlyMap<string, ServerBudgets>;
   readonly settings: ResultsSettings;
+  /** Whether no tool has one. */
+  readonly isEmpty: boolean;
 
   constructor({ servers, features }: Pick<SettingsOfFeatures, "servers" | "features">) {
     const settings = (features.results as ResultsSettings | undefined) ?? DEFAULTS;
@@ -31,17 +35,17 @@ export class Budgets {
       name,
       budgetsOf(settings, own.results as ServerResultsSettings | undefined),
     ]);
-    this.#servers = new Map(
-      each.filter(
-        ([, { usual, tools }]) =>
-          usual !== undefined || [...tools.values()].some((budget) => budget !== undefined),
-      ),
+    this.#servers = new Map(each);
+    this.isEmpty = each.every(
+      ([, { usual, tools }]) =>
+        usual === undefined && [...tools.values()].every((budget) => budget === undefined),
     );
   }
 
-  /** Whether no tool has one. */
-  get isEmpty(): boolean {
-    return this.#servers.size === 0;
+  /** Whether the config says something of the tool's budget: one, or that there is none. */
+  decides(server: string, tool: string): boolean {
+    const budgets = this.#servers.get(server);
+    return budgets !== undefined && (budgets.isDecided || budgets.tools.has(tool));
   }
 
   /** @param tool the server's own name; undefined if its results have none */
@@ -62,8 +66,10 @@ function budgetsOf(settings: ResultsSettings, own: ServerResultsSettings | undef
           keepMs: own?.keepMs ?? settings.keepMs,
           serverBytes: own?.maxBytes,
         };
+  const usual = own?.maxTokens ?? settings.maxTokens;
   return {
-    usual: budget(own?.maxTokens ?? settings.maxTokens),
+    isDecided: usual !== undefined,
+    usual: budget(usual),
     tools: new Map(Object.entries(own?.tools ?? {}).map(([tool, tokens]) => [tool, budget(tokens)])),
   };
 }

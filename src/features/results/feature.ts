@@ -28,12 +28,14 @@ async function openResults(logger: Logger): Promise<OpenFeature> {
       import("./section.js"),
       import("./metrics.js"),
     ]);
-  const [{ budgetedLists }, { keepLargeResults }] = await Promise.all([
+  const [{ budgetedLists }, { keepLargeResults }, { LargeResults }] = await Promise.all([
     import("./lists.js"),
     import("./keep-large-results.js"),
+    import("./large-results.js"),
   ]);
   const kept = new KeptResults(DEFAULTS.maxBytes);
   const saved = new SavedTokens();
+  const large = new LargeResults();
   const budgetsOf = (config: Pick<SettingsOfFeatures, "servers" | "features">) => new Budgets(config);
   return {
     name: "results",
@@ -54,6 +56,8 @@ async function openResults(logger: Logger): Promise<OpenFeature> {
       const hidesSchema = definition !== undefined && Object.hasOwn(definition, "outputSchema");
       return { definition: { resultBudget: { characters: budget.characters, hidesSchema } } };
     },
+    savings: async (_tools, config) => large.savings(budgetsOf(config)),
+    onRecord: (_record, call, reply) => large.called(call, reply),
     onEvent({ kind, outcome, principal, server }) {
       if (kind === "sign_in" && outcome === "signed_out" && principal !== undefined)
         kept.signedOut(principal, server);

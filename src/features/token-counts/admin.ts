@@ -8,7 +8,7 @@ const anything = z.looseObject({});
 const report = typed<{
   readonly endpoints: readonly object[];
   readonly tools: readonly { readonly name: string; readonly calls?: number }[];
-  readonly savings: readonly object[];
+  readonly savings: readonly { readonly key?: string; readonly tokens?: number; readonly results?: number }[];
   readonly counted?: { readonly since: string; readonly seconds: number };
 }>(z.looseObject({ endpoints: z.array(anything), tools: z.array(anything), savings: z.array(anything) }));
 type Report = Shown<z.output<typeof report>>;
@@ -32,7 +32,7 @@ export const SERVER_MEMBERS: ServerMembers = {
   },
 };
 
-/** The report of the first worker, with the calls of all; a tool without known calls in one worker has none. */
+/** The report of the first worker, with the calls and savings in results of all; a tool without known calls in one worker has none. */
 function mergeReports(answers: WorkerAnswers<Report>): Report {
   const reports = answers.map(({ body }) => body);
   const counts = new Map<string, number>();
@@ -46,5 +46,27 @@ function mergeReports(answers: WorkerAnswers<Report>): Report {
   });
   // A restarted worker has lost earlier calls.
   const counted = reports.flatMap((each) => each.counted ?? []).toSorted((a, b) => a.seconds - b.seconds)[0];
-  return { ...answers[0].body, tools, ...(counted !== undefined && { counted }) };
+  return {
+    ...answers[0].body,
+    tools,
+    savings: mergedSavings(reports),
+    ...(counted !== undefined && { counted }),
+  };
+}
+
+/** Lists are the same in each worker, results are not. */
+function mergedSavings(reports: readonly Report[]): Report["savings"] {
+  const merged = new Map<string, Report["savings"][number]>();
+  for (const saving of reports.flatMap(({ savings }) => savings)) {
+    const { key = "", tokens = 0, results } = saving;
+    const before = merged.get(key);
+    if (before === undefined) merged.set(key, saving);
+    else if (results !== undefined)
+      merged.set(key, {
+        ...before,
+        tokens: tokens + (before.tokens ?? 0),
+        results: results + (before.results ?? 0),
+      });
+  }
+  return [...merged.values()];
 }

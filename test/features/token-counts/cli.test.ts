@@ -143,3 +143,15 @@ test("a gateway without tools has little to say", async () => {
 Which tools are called is not known: no gateway runs with this config and counts them.
 `);
 });
+
+test("a saving in results says in how many, and of which tools", async () => {
+  const inResults = {
+    key: "mcpServers.crm.results.maxTokens",
+    ...{ value: 5_000, tokens: 120_500, results: 1, of: "export" },
+  };
+  const report = { ...REPORT, savings: [...REPORT.savings, inResults] };
+  expect((await printed(report)).out).toContain(
+    "  120,500 tokens less in 1 result of export since the start: mcpServers.crm.results.maxTokens: 5000\n      700 tokens less:",
+  );
+  expect(JSON.parse((await printed(report, ["--json"])).out).savings).toContainEqual(inResults);
+});

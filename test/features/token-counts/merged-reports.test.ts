@@ -18,3 +18,18 @@ test("the calls of a tool are those of all workers, counted since the last of th
   ] as const;
   expect(PAGE.merge?.(answers, new URLSearchParams())).toEqual(report([5, 0, undefined], 60));
 });
+
+test("savings in results are those of all workers, savings in lists those of one", () => {
+  const list = { key: "schemas.compact", value: true, tokens: 700 };
+  const inResults = (tokens: number, results: number) => ({
+    key: "mcpServers.crm.results.maxTokens",
+    ...{ value: 5_000, tokens, results, of: "export" },
+  });
+  const report = (...savings: readonly object[]) => ({ endpoints: [], tools: [], savings });
+  const answers = [
+    { worker: 1, body: report(list) },
+    { worker: 2, body: report(list, inResults(400, 2)) },
+    { worker: 3, body: report(list, inResults(100, 1)) },
+  ] as const;
+  expect(PAGE.merge?.(answers, new URLSearchParams())).toMatchObject({ savings: [list, inResults(500, 3)] });
+});

@@ -110,10 +110,17 @@ function adviceText(report: TokenReport): readonly string[] {
   const advice = tokenAdvice(report);
   if (advice.length === 0) return [];
   const rows = advice.map(
-    ({ key, value, tokens }) =>
-      `  ${number(tokens).padStart(7)} tokens less: ${terminalSafe(`${key}: ${writeJson(value)}`)}`,
+    ({ tokens, ...saving }) =>
+      `  ${number(tokens).padStart(7)} tokens less${resultsText(saving)}: ${terminalSafe(`${saving.key}: ${writeJson(saving.value)}`)}`,
   );
   return [["to spend less, in the config:", ...rows].join("\n")];
+}
+
+/** For a saving in results: in how many, and of which tools. */
+function resultsText({ results, of }: Omit<Saving, "tokens">): string {
+  if (results === undefined) return "";
+  const tools = of === undefined ? "" : ` of ${terminalSafe(of)}`;
+  return ` in ${number(results)} ${results === 1 ? "result" : "results"}${tools} since the start`;
 }
 
 type Row = readonly string[];
