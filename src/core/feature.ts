@@ -174,6 +174,8 @@ export interface RunningGateway {
   readonly personSessions: PersonSessions | undefined;
   /** Whether a feature has approved an entry of a server's list, as the server sent it; false where none approves any. */
   isApproved(server: string, kind: ListKind, item: JsonObject): boolean;
+  /** The prefix of ids that only this process can serve (`withIssuer`); undefined where it is the only one. */
+  readonly issuer: string | undefined;
   /** How long (ms) a question that is asked now can be answered. */
   answerMs(): number;
   /** Hosts that can be asked between their calls: those with a session, and a stream or a pipe. */
@@ -298,6 +300,11 @@ export interface OpenFeature {
   /** Receives the record of each finished call. */
   onRecord?(record: CallRecord, call: Call, reply: Reply): void;
   onEvent?(event: GatewayEvent): void;
+  /**
+   * The id in a message of a host without a session that only the process can serve that has issued it (`withIssuer`): the message is
+   * forwarded there. Where that process is gone, this one serves it.
+   */
+  issuedIn?(method: string, params: JsonObject): string | undefined;
   /** A session has ended: what was kept for the clients of that affinity is dropped. */
   releaseClient?(affinity: string): void;
   /** Whether it shows the last calls with their arguments and results. Default: no. */

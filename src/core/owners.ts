@@ -27,8 +27,8 @@ export interface Certificates {
 /** Where a request is served: by another process, by this one, or nowhere, because its process is gone for good. */
 export type Located = Owner | "here" | "nowhere";
 
-/** What an id belongs to. */
-export type IssuedKind = "session" | "state" | "task";
+/** What an id belongs to. `kept`: what a feature keeps in memory, and no other process has when its own is gone. */
+export type IssuedKind = "session" | "state" | "task" | "kept";
 
 /** Finds the process that an id belongs to. */
 export interface Owners {

@@ -11,7 +11,7 @@ import { TASK_METHODS } from "../core/methods.js";
 import type { ForwardOutcome, IssuedKind, Owner, Owners } from "../core/owners.js";
 import type { Admission } from "../core/replicas.js";
 import type { Envelope, MessageId } from "../wire/envelope.js";
-import { stringAt } from "../wire/json.js";
+import { type JsonObject, stringAt } from "../wire/json.js";
 import { HEADER } from "../wire/names.js";
 import { MESSAGES_PATH } from "./edge.js";
 import { HttpRefusal, httpFailure, sendFailure } from "./http-errors.js";
@@ -81,6 +81,8 @@ interface ForwarderOptions {
   readonly connectMs?: number;
   /** More headers that travel, in lower case: those that the config carries to servers. */
   readonly headerNames?: () => readonly string[];
+  /** What of a message only the process can serve whose feature has issued it. Default: nothing. */
+  readonly issuedIn?: (method: string, params: JsonObject) => string | undefined;
 }
 
 /** Makes the forwarder of the process that sees `owners`. */
@@ -100,11 +102,11 @@ class OwnersForwarder implements Forwarder {
   constructor(
     owners: Owners,
     logger: Logger,
-    { connectMs = CONNECT_MS, headerNames = () => [] }: ForwarderOptions,
+    { connectMs = CONNECT_MS, headerNames = () => [], issuedIn = () => undefined }: ForwarderOptions,
   ) {
     this.#owners = owners;
     this.#logger = logger;
-    this.#options = { connectMs, headerNames };
+    this.#options = { connectMs, headerNames, issuedIn };
   }
 
   receive(request: IncomingMessage, admission: Admission): void {
@@ -124,7 +126,7 @@ class OwnersForwarder implements Forwarder {
     message: Envelope,
     text: string,
   ): Promise<"done" | "here"> | undefined {
-    const issued = issuedIn(message);
+    const issued = issuedIn(message) ?? this.#keptIn(message);
     if (issued === undefined || !this.#mayForward(issued.id, request)) return undefined;
     const body = Buffer.from(text);
     return this.#serve({ request, response, principal, ...issued, body, messageId: message.id });
@@ -149,6 +151,12 @@ class OwnersForwarder implements Forwarder {
   close(): void {
     this.#agent.destroy();
     this.#owners.close();
+  }
+
+  #keptIn({ method, params }: Envelope): Pick<Forwarding, "id" | "kind"> | undefined {
+    if (params === undefined || method === undefined) return undefined;
+    const id = this.#options.issuedIn(method, params);
+    return id === undefined ? undefined : { id, kind: "kept" };
   }
 
   #hopsOf(request: IncomingMessage): number {
@@ -240,8 +248,8 @@ function issuedIn({ method, params }: Envelope): Pick<Forwarding, "id" | "kind">
 }
 
 /** What was posted may have had an effect; a stream can be opened again, and a session ended again. */
-const lostError = ({ request }: Forwarding): GatewayError =>
-  request.method === "POST"
+const lostError = ({ request, kind }: Forwarding): GatewayError =>
+  request.method === "POST" && kind !== "kept"
     ? new HttpRefusal(502, "outcome_unknown", "the process that served this exited; the outcome is unknown")
     : overloaded("the process that served this exited", RETRY_MS);
 

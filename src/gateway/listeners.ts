@@ -59,10 +59,10 @@ export function createHostListener({
 
 /** How the processes of the gateway reach each other: as replicas, or as several of one machine. */
 function peerListener(
-  { identity: { member }, replica, telemetry: { logger }, sessions: { records } }: GatewayParts,
+  { identity: { member }, replica, features, telemetry: { logger }, sessions: { records } }: GatewayParts,
   gateway: Pick<GatewayApi, "headerNames">,
 ): { readonly peers?: PeerListener } {
-  const options = { headerNames: () => gateway.headerNames?.() ?? [] };
+  const options = { headerNames: () => gateway.headerNames?.() ?? [], issuedIn: features.issuedIn };
   if (replica !== undefined)
     return { peers: { forwarder: createForwarder(replica.owners, logger, options), ...replica.listener } };
   if (member === undefined) return {};

@@ -34,6 +34,7 @@ import { onlySafeLinks } from "../resilience/safe-links.js";
 import type { RecordSink } from "../telemetry/call-records.js";
 import type { Metrics } from "../telemetry/metrics.js";
 import type { ChannelKinds } from "../upstream/supervision/channel-kind.js";
+import type { JsonObject } from "../wire/json.js";
 import { layered } from "./layered-server.js";
 import type { OperatedGateway } from "./operated-gateway.js";
 import type { Pipeline } from "./pipeline.js";
@@ -111,6 +112,15 @@ export class Slots {
     this.operatorActions = features.flatMap(({ operatorActions = [] }) => operatorActions);
     this.serverMembers = features.flatMap(({ serverMembers = [] }) => serverMembers);
   }
+
+  /** The id in a message that a feature of one process has issued; undefined if none has. */
+  readonly issuedIn = (method: string, params: JsonObject): string | undefined => {
+    for (const feature of this.#features) {
+      const id = feature.issuedIn?.(method, params);
+      if (id !== undefined) return id;
+    }
+    return undefined;
+  };
 
   /** Tells them of their gateway. */
   attach(gateway: Omit<RunningGateway, keyof OfFeatures>): void {

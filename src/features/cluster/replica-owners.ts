@@ -66,8 +66,8 @@ export class ReplicaOwners implements Owners {
     const isMoved = kind === "session" && sessions !== undefined && (hops > 0 || sessions.mustVerify(id));
     const replica = issuer === directory.own || isMoved ? undefined : await this.#running(issuer, gone);
     if (replica !== undefined) return replica;
-    // A task handle opens everywhere; the state of a parked call only at its replica.
-    if (kind === "task") return "here";
+    // A task handle opens everywhere; the state of a parked call only at its replica. What a replica kept is gone with it.
+    if (kind === "task" || kind === "kept") return "here";
     if (kind === "state") {
       await this.#checkCertain();
       return "nowhere";

@@ -28,10 +28,11 @@ async function openResults(logger: Logger): Promise<OpenFeature> {
       import("./section.js"),
       import("./metrics.js"),
     ]);
-  const [{ budgetedLists }, { keepLargeResults }, { LargeResults }] = await Promise.all([
+  const [{ budgetedLists }, { keepLargeResults }, { LargeResults }, { resultIn }] = await Promise.all([
     import("./lists.js"),
     import("./keep-large-results.js"),
     import("./large-results.js"),
+    import("./reading/read-arguments.js"),
   ]);
   const kept = new KeptResults(DEFAULTS.maxBytes);
   const saved = new SavedTokens();
@@ -39,6 +40,10 @@ async function openResults(logger: Logger): Promise<OpenFeature> {
   const budgetsOf = (config: Pick<SettingsOfFeatures, "servers" | "features">) => new Budgets(config);
   return {
     name: "results",
+    attach({ issuer }) {
+      kept.issuer = issuer;
+    },
+    issuedIn: resultIn,
     lists(config) {
       const budgets = budgetsOf(config);
       return budgets.isEmpty ? undefined : budgetedLists(budgets, kept);

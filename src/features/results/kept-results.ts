@@ -2,11 +2,12 @@
 import { randomBytes } from "node:crypto";
 import type { Client } from "../../core/client.js";
 import { isIdentified } from "../../core/fair-share.js";
+import { withIssuer } from "../../core/owners.js";
 import { idOfKey, principalKey } from "../../core/principal.js";
 
 /** A result that was too large. */
 export interface KeptResult {
-  /** Unguessable; names nothing. */
+  /** Unguessable; names nothing but the process that keeps it. */
   readonly id: string;
   /** The key of its principal. */
   readonly principal: string;
@@ -59,6 +60,8 @@ export class KeptResults {
   #timer: NodeJS.Timeout | undefined;
   /** When, by `performance.now()`. */
   #due = Number.POSITIVE_INFINITY;
+  /** This process, with which ids begin; undefined where it is the only one. */
+  issuer: string | undefined;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
@@ -84,7 +87,7 @@ export class KeptResults {
     this.#makeRoom(principal, size, most);
     const kept: KeptResult = {
       ...result,
-      id: randomBytes(ID_BYTES).toString("hex"),
+      id: withIssuer(this.issuer, randomBytes(ID_BYTES).toString("hex")),
       principal,
       session: client.session ? client.affinity : undefined,
       at: Date.now(),

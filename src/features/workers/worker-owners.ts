@@ -41,6 +41,8 @@ export function workerOwners(identity: WorkerIdentity, keepsSessions: boolean): 
       const number = otherWorkerOf(id);
       if (number === undefined) return "here";
       if (gone === undefined) return ownerOf(number);
+      // What it kept is gone with it, which this process answers.
+      if (kind === "kept") return "here";
       // Sessions that end with it are over; of others and of a call the worker that is started in its place can tell what is known.
       if (kind === "session" && !keepsSessions) return "nowhere";
       throw overloaded("the worker that serves this is restarting", 1_000);

@@ -47,6 +47,7 @@ test("its gateway closes it otherwise, so that it is not closed twice", async ()
     personSessions: undefined,
     emit: undefined,
     replica: undefined,
+    issuer: undefined,
     answerMs: () => 0,
     enterQueue: () => () => {},
     count: () => {},

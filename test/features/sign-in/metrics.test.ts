@@ -24,7 +24,7 @@ test("renewals of tokens are counted by server and outcome, and tokens that end 
     url: () => undefined,
     operatorUrl: () => undefined,
     connectedClients: () => [],
-    ...{ store: undefined, replica: undefined },
+    ...{ store: undefined, replica: undefined, issuer: undefined },
     answerMs: () => 0,
     enterQueue: () => () => {},
   });

@@ -103,8 +103,8 @@ export class World {
       toolCalls: (server) => metrics.calls.toolCalls(server),
       url: () => undefined,
       operatorUrl: () => undefined,
-    connectedClients: () => [],
-      ...{ store: undefined, replica: undefined },
+      connectedClients: () => [],
+      ...{ store: undefined, replica: undefined, issuer: undefined },
       answerMs: () => 3_600_000,
       enterQueue: (server) => metrics.enterQueue(server),
     });

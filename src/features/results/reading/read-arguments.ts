@@ -1,8 +1,8 @@
 /** What does a client want to read? From the arguments of `read_result`, or from the parameters in a URI. */
 import { badRequest, type GatewayError } from "../../../core/errors.js";
-import { isObject, numberOf, without } from "../../../wire/json.js";
+import { isObject, type JsonObject, numberOf, objectAt, stringAt, without } from "../../../wire/json.js";
 import { writeJson } from "../../../wire/json-text.js";
-import { READ_RESULT, RESULT_SCHEME } from "../own-tool.js";
+import { isResultUri, READ_RESULT, RESULT_SCHEME } from "../own-tool.js";
 
 /** A part of a kept result. */
 export interface ReadQuery {
@@ -55,6 +55,16 @@ export function readUri(uri: string): ReadQuery {
     path: given.get("path") ?? undefined,
     search: given.get("search") ?? undefined,
   });
+}
+
+/** The id of the result that a message reads, perhaps with the parameters of a URI behind it. */
+export function resultIn(method: string, params: JsonObject): string | undefined {
+  if (method === "tools/call" && params.name === READ_RESULT) {
+    const id = stringAt(objectAt(params, "arguments"), "id");
+    return id === undefined ? undefined : withoutScheme(id);
+  }
+  const uri = method === "resources/read" ? stringAt(params, "uri") : undefined;
+  return uri !== undefined && isResultUri(uri) ? withoutScheme(uri) : undefined;
 }
 
 const withoutScheme = (id: string): string =>
