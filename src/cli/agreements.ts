@@ -1,12 +1,12 @@
 /** Which configs of folders the user has agreed to: by a digest of what they start, in the state folder. */
-import { createHash, randomBytes } from "node:crypto";
+import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
-import { mkdir, rename, rm, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { readPrivateFile } from "../state/private-file.js";
 import { stateFolder } from "../state/state-folder.js";
 import { isObject } from "../wire/json.js";
-import { parseJson, writeJson } from "../wire/json-text.js";
+import { parseJson } from "../wire/json-text.js";
+import { writePrivateJson } from "./private-json.js";
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -30,19 +30,7 @@ export function agreementOf(env: Environment, path: string, digest: string): Agr
 
 /** Remembers the digest; an earlier one of the same config is forgotten. @throws the error of the system */
 export async function rememberAgreement(env: Environment, path: string, digest: string): Promise<void> {
-  const file = fileFor(env, path);
-  const draft = `${file}.${randomBytes(8).toString("hex")}`;
-  await mkdir(dirname(file), { recursive: true, mode: 0o700 });
-  try {
-    await writeFile(draft, `${writeJson({ config: realPath(path), digest }, 2)}\n`, {
-      mode: 0o600,
-      flag: "wx",
-    });
-    await rename(draft, file);
-  } catch (error) {
-    await rm(draft, { force: true });
-    throw error;
-  }
+  await writePrivateJson(fileFor(env, path), { config: realPath(path), digest });
 }
 
 const fileFor = (env: Environment, path: string): string => {

@@ -33,7 +33,7 @@ export async function check(
   }
   const { file, by } = found;
   const log = await shell.openLog();
-  log.info({ file, by }, `checking ${file}`);
+  log.info({ file, by }, by === "discovery" ? `checking ${file}` : `checking ${file}, named by ${by}`);
   // Like `serve`: variables such as CARDEA_HOST replace flags.
   const overrides = listenOverrides({}, shell.env, shell.features);
   const sections = await sectionsOf(shell.features);

@@ -14,6 +14,7 @@ export const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   install: [
     "cardea install claude-desktop --dry-run        # show what would change",
     "cardea install codex",
+    "cardea install codex --undo                    # take it back",
     "cardea install cursor --url https://mcp.example.com/mcp --header 'Authorization: Bearer KEY'",
   ],
   serve: [

@@ -8,6 +8,8 @@ export const EXIT = {
   failed: 1,
   /** Wrong usage. */
   usage: 2,
+  /** A command that compares or scans has found something. */
+  found: 3,
   /** A server marked `required` is unavailable (EX_UNAVAILABLE of sysexits.h). */
   unavailable: 69,
   /** The config is invalid (EX_CONFIG). */

@@ -55,7 +55,7 @@ The config: --config, $CARDEA_CONFIG, ./cardea.{jsonc,json,yaml,yml}, ./.mcp.jso
 $XDG_CONFIG_HOME/cardea/cardea.{jsonc,json,yaml,yml}; the first that exists.
 Each flag has a variable: --admin-port is CARDEA_ADMIN_PORT; the flag wins.
 Data goes to stdout, the log to stderr (CARDEA_LOG_LEVEL: error, warn, info, debug).
-Exit codes: 0 done, 1 failed, 2 usage, 78 config, 69 a required server is missing.
+Exit codes: 0 done, 1 failed, 2 usage, 3 findings, 78 config, 69 a missing server.
 `;
 
 /** The version of this package. @throws Error if its package.json is missing */

@@ -1,25 +1,33 @@
 /** `cardea install`: adds Cardea to the config file of a host. */
 import { resolve } from "node:path";
 import { isDeepStrictEqual } from "node:util";
-import { closest } from "../config/closest.js";
 import type { ConfiguredServer } from "../config/config.js";
 import { findConfig, noConfigMessage } from "../config/find.js";
 import { writeErrorMessage } from "../config/load.js";
-import { parse } from "../config/open-file.js";
-import { formatProblem, SourcePositions } from "../config/problem.js";
 import { isSameServer } from "../config/same-server.js";
-import { readErrorMessage, readTextFile } from "../config/text-file.js";
-import { type ObjectTree, type Path, plainValue, type Tree } from "../config/tree.js";
+import { readErrorMessage } from "../config/text-file.js";
+import { plainValue, type Tree } from "../config/tree.js";
 import { headersOf } from "./add.js";
 import { type CommandContext, type Log, write } from "./command-context.js";
 import { EXIT, UsageError } from "./exit.js";
 import { booleanVariable, type ConfigFlags, linesOf } from "./flags.js";
 import { backUp, closeToOthers, writeHostFile } from "./host-file.js";
-import { EditError, editConfig } from "./host-files/edit.js";
-import { editToml, tableText } from "./host-files/edit-toml.js";
+import { EditError } from "./host-files/edit.js";
+import { tableText } from "./host-files/edit-toml.js";
 import { firstPresent, hostPathContext } from "./host-files/host-paths.js";
-import { type HostConnection, KNOWN_HOSTS, type KnownHost, knownHost } from "./host-files/known-hosts.js";
-import { readToml } from "./host-files/read-toml.js";
+import {
+  type HostEdit,
+  hostTree,
+  isToml,
+  OWN_NAME,
+  readHostFile,
+  treeIn,
+  withEntry,
+} from "./host-files/host-text.js";
+import { type HostConnection, type KnownHost, knownHost } from "./host-files/known-hosts.js";
+import { unknownHost } from "./host-files/unknown-host.js";
+import { rememberInstall } from "./install-records.js";
+import { undoInstall } from "./install-undo.js";
 import { lineDiff } from "./line-diff.js";
 import { openConfig } from "./open-config.js";
 import { gatewayOfConfig, type RunningGateway, runningGateways } from "./run-files.js";
@@ -31,10 +39,8 @@ export interface InstallFlags {
   readonly url?: string;
   readonly header?: readonly string[];
   readonly replace?: boolean;
+  readonly undo?: boolean;
 }
-
-/** The name of the entry in every host. */
-const NAME = "cardea";
 
 /** Returns the exit code: 78 if the config, or the host's file, is invalid. */
 export async function install(
@@ -46,6 +52,8 @@ export async function install(
   const replace = flags.replace ?? booleanVariable(shell.env, "CARDEA_REPLACE") ?? false;
   const dryRun = flags.dryRun ?? booleanVariable(shell.env, "CARDEA_DRY_RUN") ?? false;
   const log = await shell.openLog();
+  if (flags.undo ?? booleanVariable(shell.env, "CARDEA_UNDO") ?? false)
+    return undoInstall(host, { dryRun }, shell, log);
   const target = await findTarget(host, flags, shell, log);
   if (typeof target === "number") return target;
   const { file, isPresent } = firstPresent(host.files(hostPathContext(shell.env)));
@@ -59,10 +67,10 @@ export async function install(
   const servers = treeIn(tree, path);
   const { twice, others } = namesakes(servers, target.servers);
   const edits: readonly HostEdit[] = [
-    { name: NAME, value: entry },
+    { name: OWN_NAME, value: entry },
     ...(replace ? twice.map((name) => ({ name, value: undefined })) : []),
   ];
-  const current = servers?.kind === "object" ? servers.members.get(NAME)?.value : undefined;
+  const current = servers?.kind === "object" ? servers.members.get(OWN_NAME)?.value : undefined;
   const isSame = current !== undefined && isDeepStrictEqual(plainValue(current), entry);
   const ownerOnly = hasHeaders(target.connection);
   if (isSame && edits.length === 1) {
@@ -78,7 +86,9 @@ export async function install(
     await write(shell.stderr, "nothing was written (--dry-run)\n");
     return EXIT.done;
   }
-  return replaceFile(host, { file, isPresent, before: text, after, ownerOnly }, shell, log);
+  const removed = edits.flatMap(({ name, value }) => (value === undefined ? [name] : []));
+  const change = { file, isPresent, before: text, after, ownerOnly, entry, removed };
+  return replaceFile(host, change, shell, log);
 }
 
 async function closeOrWarn(file: string, log: Log): Promise<void> {
@@ -100,14 +110,14 @@ interface EditsOfFile {
 function edited(text: string, { file, path, edits, entry }: EditsOfFile, log: Log): string | undefined {
   try {
     return edits.reduce(
-      (before, edit) => applyEdit(before, file, path, edit),
+      (before, edit) => withEntry(before, file, path, edit),
       text.trim() === "" ? "" : text,
     );
   } catch (error) {
     if (!(error instanceof EditError)) throw error;
     const own = isToml(file)
-      ? tableText(path[0] ?? "", NAME, entry)
-      : JSON.stringify({ [NAME]: entry }, null, 2);
+      ? tableText(path[0] ?? "", OWN_NAME, entry)
+      : JSON.stringify({ [OWN_NAME]: entry }, null, 2);
     log.error(
       { file },
       `${file} was not changed: ${error.message}; add this under ${path.join(".")} yourself:\n${own}`,
@@ -144,12 +154,15 @@ interface ReplacedFile {
   readonly after: string;
   /** Whether it has credentials. */
   readonly ownerOnly: boolean;
+  readonly entry: Readonly<Record<string, unknown>>;
+  /** Servers that are no longer in it. */
+  readonly removed: readonly string[];
 }
 
 /** Writes the file, with a copy of the one before. Returns the exit code. */
 async function replaceFile(
   host: KnownHost,
-  { file, isPresent, ...change }: ReplacedFile,
+  { file, isPresent, entry, removed, ...change }: ReplacedFile,
   shell: CommandContext,
   log: Log,
 ): Promise<number> {
@@ -159,7 +172,15 @@ async function replaceFile(
     if (backup !== undefined && change.ownerOnly) await closeToOthers(backup);
     await writeHostFile(file, change, isPresent);
     const kept = backup === undefined ? "" : ` (as it was before: ${backup})`;
-    await write(shell.stdout, `wrote ${file}${kept}\nRestart ${host.title} to see it.\n`);
+    const { before, after } = change;
+    await rememberInstall(shell.env, host.id, { file, backup, before, after, entry, removed }).catch(
+      (error: unknown) =>
+        log.warn({ file }, `--undo will not know of this change: ${writeErrorMessage(error)}`),
+    );
+    await write(
+      shell.stdout,
+      `wrote ${file}${kept}\nRestart ${host.title} to see it; cardea install ${host.id} --undo takes it back.\n`,
+    );
     return EXIT.done;
   } catch (error) {
     if (error instanceof EditError) log.error({ file }, `${file} was not changed: ${error.message}`);
@@ -176,13 +197,6 @@ const hasHeaders = (connection: HostConnection): boolean =>
 async function onlyGateway({ env }: CommandContext): Promise<RunningGateway | undefined> {
   const [only, ...others] = await runningGateways(env);
   return others.length === 0 && only?.config !== undefined ? only : undefined;
-}
-
-function unknownHost(id: string): never {
-  const ids = KNOWN_HOSTS.map((host) => host.id);
-  const near = closest(id, ids);
-  const hint = near === undefined ? `one of ${ids.join(", ")}` : `did you mean ${near}?`;
-  throw new UsageError(`there is no host ${JSON.stringify(id)} here; ${hint}`);
 }
 
 /** What the host connects to, and the servers behind it. */
@@ -263,52 +277,13 @@ function entryFor(host: KnownHost, connection: HostConnection, path: readonly st
   return host.stdio({ kind: "stdio", command, args: connect, ...(env !== undefined && { env }) }, path);
 }
 
-interface HostEdit {
-  readonly name: string;
-  readonly value: Readonly<Record<string, unknown>> | undefined;
-}
-
-function applyEdit(text: string, file: string, path: readonly string[], { name, value }: HostEdit): string {
-  if (isToml(file)) return editToml(text, path[0] ?? "", name, value);
-  return editConfig(text === "" ? "{}\n" : text, file, [{ path: [...path, name] as Path, value }]);
-}
-
-const isToml = (file: string): boolean => file.endsWith(".toml");
-
-async function readHostFile(file: string, log: Log): Promise<string | undefined> {
-  try {
-    return await readTextFile(file);
-  } catch (error) {
-    log.error({ file }, `${file} cannot be read: ${readErrorMessage(error)}`);
-    return undefined;
-  }
-}
-
-/** The file as a tree; `undefined` if it is invalid, which the log says. */
-function hostTree(text: string, file: string, log: Log): ObjectTree | undefined {
-  const source = text.replace(/^\uFEFF/, "");
-  if (source.trim() === "") return { kind: "object", offset: 0, members: new Map() };
-  const { tree, faults } = isToml(file) ? readToml(source) : parse(source, file);
-  if (tree?.kind === "object") return tree;
-  const found = faults.length > 0 ? faults : [{ offset: 0, message: "a host's config is an object" }];
-  for (const problem of new SourcePositions(file, source).problems(found))
-    log.error({}, formatProblem(problem));
-  return undefined;
-}
-
-const treeIn = (tree: Tree, path: readonly string[]): Tree | undefined =>
-  path.reduce<Tree | undefined>(
-    (at, key) => (at?.kind === "object" ? at.members.get(key)?.value : undefined),
-    tree,
-  );
-
 /** The servers of the host that have the name of one in the config: the same ones, and others. */
 function namesakes(servers: Tree | undefined, configured: readonly ConfiguredServer[]) {
   const twice: string[] = [];
   const others: string[] = [];
   for (const [name, { value }] of servers?.kind === "object" ? servers.members : []) {
     const own = configured.find((server) => server.name === name);
-    if (own === undefined || name === NAME) continue;
+    if (own === undefined || name === OWN_NAME) continue;
     (isSameServer(value, own) ? twice : others).push(name);
   }
   return { twice, others };

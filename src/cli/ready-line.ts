@@ -8,5 +8,7 @@ export const stillStarting = (servers: readonly string[]): string =>
   servers.length === 0 ? "" : `; still starting: ${servers.join(", ")}`;
 
 /** The lines after it, on a terminal. */
-export const hintsOf = (features: readonly Feature[], gateway: RunningGateway): readonly string[] =>
-  features.flatMap((feature) => feature.readyHint?.(gateway, selfCommand().shown) ?? []);
+export const hintsOf = (features: readonly Feature[], gateway: RunningGateway): readonly string[] => [
+  ...features.flatMap((feature) => feature.readyHint?.(gateway, selfCommand().shown) ?? []),
+  `a host gets it with: ${selfCommand().shown} install HOST, such as claude-code; others take the URL`,
+];

@@ -81,6 +81,7 @@ export function addSetupCommands(
       listed,
     )
     .option("--replace", "take out of the file the servers that the config has too (CARDEA_REPLACE)")
+    .option("--undo", "take back what was written, and leave what others changed since (CARDEA_UNDO)")
     .action((host: string, flags: InstallFlags & ConfigFlags) =>
       finish(import("./install.js").then(({ install }) => install(host, flags, shell))),
     );

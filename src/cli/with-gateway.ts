@@ -148,12 +148,15 @@ async function guarded(log: Log, shell: CommandContext, work: () => Promise<numb
   }
 }
 
-/** Logs each server that has listed, while the others are still starting. */
-export const progressTo =
-  (log: Log): OnServer =>
-  ({ server, ok, tools }) => {
-    if (ok) log.info({ server, tools }, `${server}: ${tools === 1 ? "1 tool" : `${tools} tools`}`);
+/** Logs each server that has listed, while the others are still starting; once, however often the command waits for it. */
+export const progressTo = (log: Log): OnServer => {
+  const named = new Set<string>();
+  return ({ server, ok, tools }) => {
+    if (!ok || named.has(server)) return;
+    named.add(server);
+    log.info({ server, tools }, `${server}: ${tools === 1 ? "1 tool" : `${tools} tools`}`);
   };
+};
 
 /** Warns of servers that are missing from lists. Returns whether there are any. */
 export function warnMissing(log: Log, missing: readonly ServerOutcome[]): boolean {

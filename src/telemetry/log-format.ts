@@ -30,9 +30,10 @@ export function formatLogLine(line: LogLine, colour: boolean): string {
 /** Whether the sentence has the value, or each of its values, as whole words. */
 function isSaid(sentence: string, value: unknown): boolean {
   if (Array.isArray(value)) return value.every((one) => isSaid(sentence, one));
-  if (typeof value !== "string" || value === "") return false;
-  const at = sentence.indexOf(value);
-  return at !== -1 && !WORD.test(sentence[at - 1] ?? "") && !WORD.test(sentence[at + value.length] ?? "");
+  const text = typeof value === "number" ? String(value) : value;
+  if (typeof text !== "string" || text === "") return false;
+  const at = sentence.indexOf(text);
+  return at !== -1 && !WORD.test(sentence[at - 1] ?? "") && !WORD.test(sentence[at + text.length] ?? "");
 }
 const WORD = /[\w/]/;
 

@@ -14,7 +14,7 @@ export interface LoggerOptions {
   readonly level?: LoggerLevel;
   /** Receives whole lines; see `stderrWriter`. */
   readonly write: (text: string) => void;
-  /** Readable lines instead of JSON; default: whether stderr is a terminal. */
+  /** Readable lines instead of JSON; default: `CARDEA_LOG_FORMAT`, else whether stderr is a terminal. */
   readonly terminal?: boolean;
   /** Add the secrets of the config to it. */
   readonly redactor?: Redactor;
@@ -25,12 +25,13 @@ export interface LoggerOptions {
 /**
  * Creates the logger.
  *
- * @throws RangeError when `CARDEA_LOG_LEVEL` is invalid.
+ * @throws RangeError when `CARDEA_LOG_LEVEL` or `CARDEA_LOG_FORMAT` is invalid.
  */
 export function createLogger(options: LoggerOptions): Logger {
   const env = options.env ?? process.env;
-  const terminal = options.terminal ?? process.stderr.isTTY === true;
-  const colour = wantsColour(terminal, env);
+  const isTerminal = options.terminal ?? process.stderr.isTTY === true;
+  const readable = isReadable(env.CARDEA_LOG_FORMAT) ?? isTerminal;
+  const colour = wantsColour(isTerminal, env);
   const redactor = options.redactor ?? new Redactor();
   const { write } = options;
 
@@ -44,7 +45,7 @@ export function createLogger(options: LoggerOptions): Logger {
     },
     {
       write: (line: string) =>
-        write(`${terminal ? formatForTerminal(line, colour) : escapeHidden(line.trimEnd())}\n`),
+        write(`${readable ? formatForTerminal(line, colour) : escapeHidden(line.trimEnd())}\n`),
     },
   );
 
@@ -71,6 +72,13 @@ export function readLevel(text: string | undefined): LoggerLevel {
     throw new RangeError(`CARDEA_LOG_LEVEL must be one of ${LOGGER_LEVELS.join(", ")}`);
   }
   return level;
+}
+
+/** Undefined where the format follows from stderr. @throws RangeError when it is invalid */
+function isReadable(format: string | undefined): boolean | undefined {
+  if (format === undefined || format === "") return undefined;
+  if (format === "text" || format === "json") return format === "text";
+  throw new RangeError("CARDEA_LOG_FORMAT must be text or json");
 }
 
 const formatForTerminal = (line: string, colour: boolean): string =>

@@ -172,6 +172,32 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     await page.close();
   });
 
+  const cards: readonly [number, number][] = [
+    [390, 3],
+    [1280, 4],
+    [1280, 5],
+    [1440, 7],
+  ];
+
+  test.each(sample("cards", cards, 2))(
+    "in %i px no hole is left beside the last of %i cards",
+    async (width, count) => {
+      const servers = SERVERS.slice(2, 2 + count);
+      const { page, picture } = await stage.open("servers", { width, prepare: answering({ servers }) });
+      const grid = page.locator(".grid.servers");
+      await grid
+        .locator(".card")
+        .nth(count - 1)
+        .waitFor();
+      const [room, last] = [await grid.boundingBox(), await grid.locator(".card").last().boundingBox()];
+      expect(
+        Math.abs((last?.x ?? 0) + (last?.width ?? 0) - (room?.x ?? 0) - (room?.width ?? 0)),
+      ).toBeLessThan(2);
+      await picture(`cards-${width}-${count}`);
+      await page.close();
+    },
+  );
+
   test("the key of the search is not drawn over what is typed", async () => {
     const { page } = await stage.open("servers", { prepare: answering({ servers: SERVERS }) });
     await page.locator(".search kbd").waitFor();

@@ -154,6 +154,27 @@ describe("the log for people", () => {
     ]);
   });
 
+  test("a number that the sentence has is not repeated either", () => {
+    const log = keptLog({ ...options, env: { NO_COLOR: "1" } });
+    log.logger.info({ server: "files", tools: 13, retryInMs: 1 }, "files: 13 tools");
+    expect(log.text()).toMatch(/INFO {2}files: 13 tools retryInMs=1\n$/);
+  });
+
+  test.each([
+    ["text", false, /^\d\d:\d\d:\d\d ERROR no such file\n$/],
+    ["json", true, /^\{"level":"error".*"msg":"no such file"\}\n$/],
+  ])("CARDEA_LOG_FORMAT=%s is obeyed where stderr would have another form", (format, terminal, expected) => {
+    const log = keptLog({ terminal, env: { NO_COLOR: "1", CARDEA_LOG_FORMAT: format } });
+    log.logger.error({}, "no such file");
+    expect(log.text()).toMatch(expected);
+  });
+
+  test("another format is refused", () => {
+    expect(() => keptLog({ env: { CARDEA_LOG_FORMAT: "xml" } })).toThrow(
+      "CARDEA_LOG_FORMAT must be text or json",
+    );
+  });
+
   test("text of a server cannot control the terminal or forge a second line", () => {
     const log = keptLog({ ...options, env: { NO_COLOR: "1" } });
     log.logger.info({ stderr: `${ESC}[2Joops\n12:00:00 ERROR fake` }, `said ${ESC}]8;;x${hidden(7)}`);

@@ -5,6 +5,7 @@ import { ageOf, countOf, msOf, words } from "../format.js";
 import { calls } from "../state/calls.js";
 import type { ShownServer } from "../state/feature-rows.js";
 import { gateway } from "../state/gateway.js";
+import type { GatewayState } from "../state/gateway-state.js";
 import { failsOften } from "../state/problems.js";
 import { hrefOf } from "../state/route.js";
 import { callsOfServer } from "../state/server-calls.js";
@@ -25,7 +26,9 @@ const WIDE: ReadonlySet<string> = new Set(["Trouble", "#Since", "#In flight"]);
 export function ServersView({ item }: { readonly item: string | undefined }) {
   const state = useStore(gateway);
   const [wanted, setWanted] = useState("");
-  const servers = [...state.servers].sort((a, b) => rank(a) - rank(b) || a.name.localeCompare(b.name));
+  const servers = [...state.servers].sort(
+    (a, b) => rank(a, state) - rank(b, state) || a.name.localeCompare(b.name),
+  );
   const found = servers.filter((server) => matches(server, wanted.toLowerCase()));
   const chosen = servers.find(({ name }) => name === item);
   const isTable = servers.length > MOST_CARDS;
@@ -62,8 +65,13 @@ export function ServersView({ item }: { readonly item: string | undefined }) {
 const matches = ({ name, state }: ServerRow, wanted: string): boolean =>
   `${name} ${words(state)}`.toLowerCase().includes(wanted);
 
-const rank = ({ state, circuit }: ServerRow): number =>
-  circuit === "open" ? 0 : ["bad", "warn", "info"].indexOf(toneOf(state)) + 1 || 4;
+function rank({ name, state, circuit }: ServerRow, { problems }: GatewayState): number {
+  if (circuit === "open") return 0;
+  const byState = ["bad", "warn", "info"].indexOf(toneOf(state)) + 1 || 4;
+  const own = problems.filter(({ server }) => server === name);
+  if (own.length === 0) return byState;
+  return Math.min(byState, own.some(({ severity }) => severity === "error") ? 1 : 2);
+}
 
 interface ServersTableProps {
   readonly servers: readonly ShownServer[];

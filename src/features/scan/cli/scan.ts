@@ -29,8 +29,6 @@ export interface ScanFlags {
   readonly minSeverity?: string;
 }
 
-/** The exit code where something is found. */
-const EXIT_FINDINGS = 3;
 /** The largest file of definitions (bytes). */
 const MAX_FILE_BYTES = 64 * 1024 * 1024;
 
@@ -45,7 +43,7 @@ export async function scan(
   const finish = async (report: ScanReport, artifact: string, ofFile = DEFAULT_SEVERITY): Promise<number> => {
     const least = asked ?? ofFile;
     await write(shell.stdout, `${textOf(report, { form, artifact, version: packageVersion() })}\n`);
-    return report.findings.some(({ severity }) => isAtLeast(severity, least)) ? EXIT_FINDINGS : EXIT.done;
+    return report.findings.some(({ severity }) => isAtLeast(severity, least)) ? EXIT.found : EXIT.done;
   };
   if (file !== undefined) {
     const { url } = gatewayOptions(flags, shell.env);

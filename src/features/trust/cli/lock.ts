@@ -21,9 +21,6 @@ export interface FreshFlag {
   readonly fresh?: boolean;
 }
 
-/** Something differs from the lock. */
-const EXIT_DIFFERS = 3;
-
 /** Prints what differs, and without `--check` writes it. Returns the exit code. */
 export async function lock(
   only: string | undefined,
@@ -42,7 +39,7 @@ export async function lock(
     if (isCheck && trusted.lock === undefined)
       log.error({}, `there is no ${trusted.file}; "cardea lock" writes it`);
     const failed = trusted.unread.size > 0 ? EXIT.failed : EXIT.done;
-    if (isCheck) return differs ? EXIT_DIFFERS : failed;
+    if (isCheck) return differs ? EXIT.found : failed;
     if (!differs) return failed;
     return (await approveAll(trusted, only, { config, shell, log })) || failed;
   });
