@@ -220,8 +220,11 @@ export type Reply =
       readonly sealedState?: string;
       /** Only inside that middleware. */
       readonly state?: RoundState;
-      /** Whether the gateway itself waits for something else than answers: the call is made again at once, and the round counts for no limit. */
-      readonly isWaiting?: true;
+      /**
+       * Whether the gateway itself waits for something else than answers: the call is made again at once, and the round counts for no
+       * limit. `stopping`: this process ends, and the call can be made again at another one, or at the next.
+       */
+      readonly isWaiting?: true | "stopping";
       /** Reports requests that are no longer pending; absent if the gateway cannot know. */
       readonly open?: OpenRequests;
     };

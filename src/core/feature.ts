@@ -167,7 +167,7 @@ export interface RunningGateway {
   /** Undefined if no feature listens. */
   readonly emit: EmitEvent | undefined;
   /** This process as one of several that share what they know of calls; undefined if it is none. */
-  readonly replica: Pick<ReplicaParts, "limits" | "approvals" | "useOnce"> | undefined;
+  readonly replica: Pick<ReplicaParts, "limits" | "approvals" | "useOnce" | "messages"> | undefined;
   /** What connections ask for credentials; undefined if no feature has any. */
   readonly credentials: CredentialSource | undefined;
   /** Undefined if no feature has them. */

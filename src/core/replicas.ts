@@ -34,6 +34,7 @@ export interface ReplicaParts {
   readonly limits?: SharedLimits;
   readonly approvals: SharedApprovals;
   readonly servers: SharedServers;
+  readonly messages: FeatureMessages;
   /** Uses a nonce once over all replicas: false where it was used within `ttlMs`. */
   useOnce(nonce: string, ttlMs: number): Promise<boolean>;
   /** Reports what happens from now on. */
@@ -47,6 +48,16 @@ export interface ReplicaParts {
   leave(): Promise<void>;
   /** Other replicas forget this one. */
   close(): Promise<void>;
+}
+
+/** What a feature tells and asks the same feature at the other replicas, over connections that have proven the key of the cluster. */
+export interface FeatureMessages {
+  /** The id of this replica. */
+  readonly own: string;
+  /** Asks all others. Resolves to the answers of those that were reached, within seconds; never rejects. */
+  ask(topic: string, message: JsonObject): Promise<readonly JsonObject[]>;
+  /** Answers what others ask. Messages and answers have 4 MiB at most. */
+  answer(topic: string, answer: (message: JsonObject) => JsonObject): void;
 }
 
 /** What the metrics of replicas count. */

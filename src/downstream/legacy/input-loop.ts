@@ -46,8 +46,10 @@ export async function inputLoop(
   try {
     for (let round = 1; reply.kind === "input_required"; ) {
       const { isWaiting = false } = reply;
+      // The session ends with the process, and the state is of no use to the host.
+      if (isWaiting === "stopping") return failedReply(call, stopped());
       const reason = stopReason(reply, round, refused);
-      if (reason !== undefined) return failedReply(call, reason);
+      if (reason !== undefined) return failedReply(call, new GatewayError("denied", "gateway", reason));
       const answers: RoundResponses = await collectInputResponses(reply, call, context);
       if (answers.kind === "cancelled") return { kind: "error", error: refusalError(answers.error) };
       refused = answers.refused;
@@ -92,7 +94,7 @@ async function collectInputResponses(
   context: QuestionContext,
 ): Promise<RoundResponses> {
   const questions = Object.entries(reply.requests);
-  if (questions.length === 0 && reply.isWaiting !== true) await pause(EMPTY_ROUND_DELAY_MS, call.signal);
+  if (questions.length === 0 && reply.isWaiting === undefined) await pause(EMPTY_ROUND_DELAY_MS, call.signal);
   const tracker = new OpenQuestionTracker(reply, call.signal);
   try {
     const outcomes = await Promise.all(
@@ -196,9 +198,16 @@ function inputResponsesOf(
   };
 }
 
+const stopped = (): GatewayError =>
+  new GatewayError(
+    "overloaded",
+    "gateway",
+    "the gateway stops while this call waits, so it did not run; call again when the gateway is back",
+    { retryable: true },
+  );
+
 /** A tool that gets no answers has failed as a tool: a model can read that and continue. */
-function failedReply(call: Call, sentence: string): Reply {
-  const error = new GatewayError("denied", "gateway", sentence);
+function failedReply(call: Call, error: GatewayError): Reply {
   if (call.method !== "tools/call") return { kind: "error", error: refusalError(error), refusal: error.code };
   const content = [{ type: "text", text: refusalText(error) }];
   const result = { content, isError: true, _meta: { [REFUSAL_META]: refusalOf(error) } };

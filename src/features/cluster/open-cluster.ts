@@ -110,6 +110,12 @@ function replicaWith(base: ReplicaBase, store: SharedStore | undefined): Replica
     ...(sessions !== undefined && { sessions }),
     ...(limits !== undefined && { limits }),
     ...{ approvals, servers },
+    messages: {
+      own: id,
+      ask: async (topic, message) =>
+        (await peers.messages.ask(topicOf(topic), message)).answers.map(({ answer }) => answer),
+      answer: (topic, answer) => peers.messages.answer(topicOf(topic), answer),
+    },
     useOnce: (nonce, ttlMs) => uses.use(nonce, ttlMs),
     observe: (observer) => Object.assign(observed, observer),
     listener: {
@@ -276,6 +282,9 @@ export function certificatesOf({ mtls }: Extract<PeersConfig, { kind: "store" }>
   const read = (file: string): Buffer => Buffer.from(readTextFileSync(file, MAX_PEM_BYTES));
   return { ca: read(mtls.ca), cert: read(mtls.cert), key: read(mtls.key) };
 }
+
+/** Of the messages of a feature. */
+const topicOf = (topic: string): string => `feature:${topic}`;
 
 /** The topic of a replica that is about to stop. */
 const LEAVING = "leaving";

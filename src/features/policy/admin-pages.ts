@@ -7,8 +7,9 @@ import { isSamePrincipal, principalOf } from "../../core/principal.js";
 import { page } from "../../http/page-schema.js";
 import { mergeInEffect, type PolicyInEffect } from "./in-effect.js";
 import type { Policy } from "./policy.js";
+import type { ApprovalsOfReplicas } from "./second-person/approvals-of-replicas.js";
 import { type Decider, refusalOf } from "./second-person/approvers.js";
-import type { Decided } from "./second-person/open-approvals.js";
+import type { Decided, OpenApproval } from "./second-person/open-approvals.js";
 
 const text = z.string();
 /** ISO 8601. */
@@ -125,13 +126,17 @@ export const ADMIN: FeatureAdmin = {
 
 /** What the pages and the action ask: every policy has the decisions and approvals of those before it. */
 export type Latest = () =>
-  | Pick<Policy, "decisions" | "approvals" | "revokeApproval" | "inEffect" | "open">
+  | Pick<Policy, "decisions" | "approvals" | "revokeApproval" | "inEffect">
   | undefined;
 
 /** The pages, of the latest policy. */
-export const policyPages = (latest: Latest, redact: (text: string) => string): readonly AdminPage[] => [
-  served(APPROVALS, (_query, _signal, caller) => [
-    ...openRows(latest(), caller),
+export const policyPages = (
+  latest: Latest,
+  open: () => Pick<ApprovalsOfReplicas, "list"> | undefined,
+  redact: (text: string) => string,
+): readonly AdminPage[] => [
+  served(APPROVALS, async (_query, _signal, caller) => [
+    ...openRows((await open()?.list()) ?? [], caller),
     ...(caller?.role === "person" ? [] : (latest()?.approvals() ?? [])),
   ]),
   served(DECISIONS, () => latest()?.decisions() ?? []),
@@ -139,8 +144,8 @@ export const policyPages = (latest: Latest, redact: (text: string) => string): r
 ];
 
 /** A person who may read no other page sees what it may decide. */
-const openRows = (policy: ReturnType<Latest>, caller: AdminCaller | undefined) =>
-  (policy?.open.list() ?? [])
+const openRows = (approvals: readonly OpenApproval[], caller: AdminCaller | undefined) =>
+  approvals
     .filter((open) => caller?.role !== "person" || refusalOf(open, deciderOf(caller)) === undefined)
     .map(({ principalKey: _, at, expiresAt, ...approval }) => ({
       ...approval,
@@ -160,9 +165,9 @@ const redacted = (shown: PolicyInEffect, redact: (text: string) => string): Poli
 });
 
 /** The actions, on the latest policy. */
-export const policyActions = (latest: Latest): readonly OwnOperatorAction[] => [
-  { ...ACCEPT, act: async (id, by) => decide(latest(), id, "accepted", by) },
-  { ...DECLINE, act: async (id, by) => decide(latest(), id, "declined", by) },
+export const policyActions = (latest: Latest, open: Open): readonly OwnOperatorAction[] => [
+  { ...ACCEPT, act: (id, by) => decide(open(), id, "accepted", by) },
+  { ...DECLINE, act: (id, by) => decide(open(), id, "declined", by) },
   {
     ...REVOKE,
     async act(id) {
@@ -177,8 +182,11 @@ export const policyActions = (latest: Latest): readonly OwnOperatorAction[] => [
   },
 ];
 
-const decide = (policy: ReturnType<Latest>, id: string, decided: Decided, by: AdminCaller) =>
-  policy === undefined ? "there is no such open approval" : policy.open.decide(id, decided, deciderOf(by));
+/** Approvals that wait for other persons. */
+type Open = () => Pick<ApprovalsOfReplicas, "decide"> | undefined;
+
+const decide = async (approvals: ReturnType<Open>, id: string, decided: Decided, by: AdminCaller) =>
+  approvals === undefined ? "there is no such open approval" : approvals.decide(id, decided, deciderOf(by));
 
 /** All who have a token of the listener. */
 const ADMIN_TOKEN = principalOf("gateway", "admin-token");

@@ -1,10 +1,11 @@
 /** The policies of a gateway, one after the other, by what they plug into it. */
 import type { CountedValue, OpenFeature, RunningGateway } from "../../core/feature.js";
-import type { Logger } from "../../core/logger.js";
+import { inBackground, type Logger } from "../../core/logger.js";
 import { policyActions, policyPages } from "./admin-pages.js";
 import type { ApprovalExpiry } from "./approvals.js";
 import { COUNTERS, countEnd, countedIn, countNotice, OPEN_APPROVALS, RULE_MATCHES } from "./metrics.js";
 import { createPolicy, isPolicy, type Policy, type PolicyParts } from "./policy.js";
+import { ApprovalsOfReplicas } from "./second-person/approvals-of-replicas.js";
 import { ApproverHosts } from "./second-person/approver-hosts.js";
 import { ApprovalNotices } from "./second-person/notices.js";
 import type { ApprovalObserver } from "./second-person/open-approvals.js";
@@ -15,6 +16,7 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
   let latest: Policy | undefined;
   let notices: ApprovalNotices | undefined;
   let hosts: ApproverHosts | undefined;
+  let replicas: ApprovalsOfReplicas | undefined;
   return {
     name: "policy",
     attach(gateway) {
@@ -28,7 +30,8 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
         connected: () => gateway.connectedClients(),
         decide: (id, decided, by) => latest?.open.decide(id, decided, by),
       });
-      parts = partsIn(gateway, redact, { logger, notices, hosts });
+      replicas = new ApprovalsOfReplicas(gateway.replica?.messages, () => latest?.open);
+      parts = partsIn(gateway, redact, { logger, notices, hosts, replicas });
     },
     decides({ features }, before, constraints) {
       if (parts === undefined) throw new TypeError("there is no gateway yet");
@@ -36,12 +39,20 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
       latest = createPolicy(features, parts, earlier, constraints);
       return latest;
     },
-    pages: policyPages(() => latest, redact),
-    operatorActions: policyActions(() => latest),
+    pages: policyPages(
+      () => latest,
+      () => replicas,
+      redact,
+    ),
+    operatorActions: policyActions(
+      () => latest,
+      () => replicas,
+    ),
     counters: COUNTERS,
     readings: [{ gauge: OPEN_APPROVALS, read: () => latest?.open.size ?? 0 }],
     counterReadings: [{ counter: RULE_MATCHES, read: () => ruleMatches(latest) }],
     problems: () => (notices?.problems ?? []).map((text) => ({ text, blocks: false })),
+    stopping: () => latest?.open.stop(),
     async close({ isImmediate }) {
       latest?.close();
       hosts?.close();
@@ -61,12 +72,13 @@ interface Told {
   readonly logger: Logger;
   readonly notices: ApprovalNotices;
   readonly hosts: ApproverHosts;
+  readonly replicas: ApprovalsOfReplicas;
 }
 
 function partsIn(
   gateway: RunningGateway,
   redact: (text: string) => string,
-  { logger, notices, hosts }: Told,
+  { logger, notices, hosts, replicas }: Told,
 ): PolicyParts {
   const { replica } = gateway;
   const onEnd = onEndIn(gateway, redact);
@@ -75,15 +87,18 @@ function partsIn(
     sharedLimits: replica?.limits,
     sharedApprovals: replica?.approvals,
     useOnce: replica && ((nonce) => replica.useOnce(nonce, gateway.answerMs())),
+    replicas,
     approvals: {
-      onOpened(approval, notify, isAgain) {
-        notices.opened(approval, notify, isAgain);
+      onOpened(approval, notify, opening) {
+        notices.opened(approval, notify, opening);
         hosts.opened(approval);
       },
-      onEnded(approval, notify, end, by) {
-        hosts.ended(approval.id);
-        onEnd(approval, notify, end, by);
-        notices.ended(approval, notify, end, by);
+      onEnded(ended) {
+        hosts.ended(ended.approval.id);
+        if (ended.isElsewhere === true) return;
+        inBackground(replicas.ended(ended.approval, ended.end), logger, "telling replicas of an approval");
+        onEnd(ended);
+        notices.ended(ended);
       },
     },
     approvalExpiry: expiryIn(gateway, redact),
@@ -92,7 +107,7 @@ function partsIn(
 
 /** Counts the ends of approvals by other persons, and tells the features. */
 function onEndIn(gateway: RunningGateway, redact: (text: string) => string): ApprovalObserver["onEnded"] {
-  return (approval, _, end, by) => {
+  return ({ approval, end, by }) => {
     const { tool, server, principal, host, rule } = approval;
     countEnd(gateway, end, rule);
     const about = { server, rule, target: redact(tool), ...(host !== undefined && { host: redact(host) }) };

@@ -27,6 +27,7 @@ import { evaluateMethod, policyInputsOf } from "./rules/method-inputs.js";
 import { argsOf, type Decision, nameForRules } from "./rules/policy-input.js";
 import type { Rule } from "./rules/rule.js";
 import { type RuleExplanation, RuleSet } from "./rules/rule-set.js";
+import type { ApprovalsOfReplicas } from "./second-person/approvals-of-replicas.js";
 import { type ApprovalObserver, OpenApprovals } from "./second-person/open-approvals.js";
 import { SecondPerson } from "./second-person/second-person.js";
 
@@ -95,7 +96,8 @@ export function createPolicy(
   const spend: QuestionEvaluator["spend"] = (kind, call, routes) => limits.spendQuestion(kind, call, routes);
   const evaluator = { ruleSet, log, spend };
   const redactions = new RuleRedactions();
-  const accessMiddleware = access(evaluator, approvals, redactions, new SecondPerson(open), constraints);
+  const secondPerson = new SecondPerson(open, parts.replicas);
+  const accessMiddleware = access(evaluator, approvals, redactions, secondPerson, constraints);
   const isTrivial =
     rules.length === 0 && fallback === "allow" && !limitsQuestions(config.limits) && constraints.length === 0;
 
@@ -175,6 +177,8 @@ export interface PolicyParts {
   readonly sharedApprovals?: SharedApprovals | undefined;
   /** Learns of approvals by other persons. */
   readonly approvals?: ApprovalObserver | undefined;
+  /** Approvals by other persons at all replicas. */
+  readonly replicas?: ApprovalsOfReplicas | undefined;
   /** Learns that the time of approvals is over. */
   readonly approvalExpiry?: ApprovalExpiry | undefined;
 }

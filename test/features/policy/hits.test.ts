@@ -159,6 +159,7 @@ test("the page has no secret of a condition", () => {
   const { policy } = policyOf({ rules: [{ when: "args.key == 's3cr3t'", effect: "deny" }] });
   const pages = policyPages(
     () => policy,
+    () => undefined,
     (text) => text.replaceAll("s3cr3t", "***"),
   );
   const shown = pages

@@ -3,9 +3,8 @@ import type { Logger } from "../../../core/logger.js";
 import { Webhook, type WebhookTarget } from "../../../outgoing/webhook.js";
 import { writeJson } from "../../../wire/json-text.js";
 import type { NotifyConfig } from "../config.js";
-import type { Decider } from "./approvers.js";
 import { type NoticeOutcome, NoticeQueue } from "./notice-queue.js";
-import type { ApprovalEnd, OpenApproval } from "./open-approvals.js";
+import type { ApprovalEnd, EndedApproval, OpenApproval, Opening } from "./open-approvals.js";
 
 interface NoticeOptions {
   readonly logger: Logger;
@@ -32,9 +31,10 @@ export class ApprovalNotices {
     this.#options = options;
   }
 
-  /** An approval waits. `isAgain`: it was withdrawn before. */
-  opened(approval: OpenApproval, notify: NotifyConfig | undefined, isAgain: boolean): void {
-    if (notify === undefined) return;
+  /** An approval waits. Of one that is continued the process that has opened it has posted it. */
+  opened(approval: OpenApproval, notify: NotifyConfig | undefined, opening: Opening): void {
+    if (notify === undefined || opening === "continued") return;
+    const isAgain = opening === "again";
     const base = notify.console ?? this.#options.consoleUrl();
     const console = base === undefined ? {} : { console: `${base.replace(/\/+$/, "")}${INBOX}` };
     const { approvers, arguments: args } = approval;
@@ -43,14 +43,9 @@ export class ApprovalNotices {
     this.#post(notify, approval.id, { type: "opened", at, isRepeatable: isAgain, data });
   }
 
-  /** It waits no longer. `by`: who has decided. */
-  ended(
-    approval: OpenApproval,
-    notify: NotifyConfig | undefined,
-    end: ApprovalEnd,
-    by: Decider | undefined,
-  ): void {
-    if (notify === undefined) return;
+  /** It waits no longer. */
+  ended({ approval, notify, end, by, isElsewhere }: EndedApproval): void {
+    if (notify === undefined || isElsewhere === true) return;
     const data = { ...aboutOf(approval), ...(by !== undefined && { decidedBy: by.principal.id }) };
     const isRepeatable = end === "withdrawn";
     this.#post(notify, approval.id, { type: end, at: Date.now(), isRepeatable, data });

@@ -41,17 +41,30 @@ export interface OpenApproval {
   readonly arguments: unknown;
 }
 
-/** Learns what becomes of approvals. `notify`: who gets notices. */
+/**
+ * How an approval was opened: by its call; `again` after it was withdrawn; `continued` where another process has opened it, or an
+ * earlier one.
+ */
+export type Opening = "first" | "again" | "continued";
+
+/** How an approval has ended. */
+export interface EndedApproval {
+  readonly approval: OpenApproval;
+  /** Who gets notices. */
+  readonly notify: NotifyConfig | undefined;
+  readonly end: ApprovalEnd;
+  /** Who has decided. */
+  readonly by?: Decider | undefined;
+  /** It has ended at another replica, which reports it. */
+  readonly isElsewhere?: true;
+}
+
+/** Learns what becomes of approvals. */
 export interface ApprovalObserver {
-  /** `isAgain`: it was withdrawn before. */
-  onOpened(approval: OpenApproval, notify: NotifyConfig | undefined, isAgain: boolean): void;
-  /** Once, unless it opens again after it was withdrawn. `by`: who has decided. */
-  onEnded(
-    approval: OpenApproval,
-    notify: NotifyConfig | undefined,
-    end: ApprovalEnd,
-    by: Decider | undefined,
-  ): void;
+  /** `notify`: who gets notices. */
+  onOpened(approval: OpenApproval, notify: NotifyConfig | undefined, opening: Opening): void;
+  /** Once, unless it opens again after it was withdrawn. */
+  onEnded(ended: EndedApproval): void;
 }
 
 interface Entry {
@@ -59,8 +72,11 @@ interface Entry {
   readonly notify: NotifyConfig | undefined;
   readonly timer: NodeJS.Timeout;
   /** Of the calls that are held for it. */
-  readonly waiters: Set<(end: ApprovalEnd) => void>;
+  readonly waiters: Set<Waiter>;
 }
+
+/** A call that is held. `stopping`: the process ends, and the call continues with its state. */
+type Waiter = (end: ApprovalEnd | "stopping") => void;
 
 /** Approvals by id; each is open until it is decided, expires or is withdrawn. */
 export class OpenApprovals {
@@ -72,7 +88,20 @@ export class OpenApprovals {
     perf: { now: () => performance.now() }, // resolved at each call, so that tests can inject time
   });
 
+  #isStopping = false;
+
   constructor(private readonly observer?: ApprovalObserver) {}
+
+  /** Whether calls are held for a short time only: the process ends. */
+  get isStopping(): boolean {
+    return this.#isStopping;
+  }
+
+  /** The process ends: calls are held no longer, and their approvals stay open. */
+  stop(): void {
+    this.#isStopping = true;
+    for (const { waiters } of this.#open.values()) for (const waiter of waiters) waiter("stopping");
+  }
 
   get size(): number {
     return this.#open.size;
@@ -95,7 +124,7 @@ export class OpenApprovals {
   }
 
   /** @throws GatewayError `queue_full` where too many are open */
-  add(approval: OpenApproval, notify?: NotifyConfig): void {
+  add(approval: OpenApproval, notify?: NotifyConfig, isContinued = false): void {
     const { id, principalKey: key, rule, server } = approval;
     if (this.#open.has(id)) return;
     const ofPrincipal = this.#openOf.get(key) ?? 0;
@@ -110,11 +139,24 @@ export class OpenApprovals {
     const timer = setTimeout(() => this.end(id, "expired"), wait).unref();
     this.#open.set(id, { approval, notify, timer, waiters: new Set() });
     this.#openOf.set(key, ofPrincipal + 1);
-    this.observer?.onOpened(approval, notify, this.#ended.get(id)?.end === "withdrawn");
+    const isAgain = this.#ended.get(id)?.end === "withdrawn";
+    this.observer?.onOpened(approval, notify, isAgain ? "again" : isContinued ? "continued" : "first");
   }
 
   /** Ends it; false where it is not open. `by`: who has decided. */
   end(id: string, end: ApprovalEnd, by?: Decider): boolean {
+    return this.#end(id, end, { by });
+  }
+
+  /** It has ended at another replica. One that a call is held for here is not withdrawn by that. */
+  endElsewhere(approval: Pick<OpenApproval, "id" | "expiresAt">, end: ApprovalEnd): void {
+    const { id } = approval;
+    if (end === "withdrawn" && this.heldFor(id) > 0) return;
+    if (this.#end(id, end, { isElsewhere: true }) || end === "withdrawn") return;
+    this.#ended.set(id, { end }, { ttl: this.#keptMs(approval) });
+  }
+
+  #end(id: string, end: ApprovalEnd, how: Pick<EndedApproval, "by" | "isElsewhere">): boolean {
     const entry = this.#open.get(id);
     if (entry === undefined) return false;
     const { approval, notify, timer, waiters } = entry;
@@ -124,7 +166,7 @@ export class OpenApprovals {
     if (left > 0) this.#openOf.set(approval.principalKey, left);
     else this.#openOf.delete(approval.principalKey);
     this.#ended.set(id, { end }, { ttl: this.#keptMs(approval) });
-    this.observer?.onEnded(approval, notify, end, by);
+    this.observer?.onEnded({ approval, notify, end, ...how });
     for (const waiter of waiters) waiter(end);
     return true;
   }
@@ -138,13 +180,8 @@ export class OpenApprovals {
     return refusal;
   }
 
-  /** The end was learned elsewhere, of an approval that is not open here. */
-  noteEnd(approval: Pick<OpenApproval, "id" | "expiresAt">, end: ApprovalEnd): void {
-    this.#ended.set(approval.id, { end }, { ttl: this.#keptMs(approval) });
-  }
-
   /** Calls `waiter` with its end; the returned function stops that. Undefined where it is not open. */
-  onEndOf(id: string, waiter: (end: ApprovalEnd) => void): (() => void) | undefined {
+  onEndOf(id: string, waiter: Waiter): (() => void) | undefined {
     const waiters = this.#open.get(id)?.waiters;
     if (waiters === undefined) return undefined;
     waiters.add(waiter);

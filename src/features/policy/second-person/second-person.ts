@@ -8,6 +8,7 @@ import { retainedCopy } from "../../../runtime/cache-limits.js";
 import { stringAt } from "../../../wire/json.js";
 import type { RuleConfig } from "../config.js";
 import { identityOf } from "../identity.js";
+import type { ApprovalsOfReplicas } from "./approvals-of-replicas.js";
 import type { ApprovalEnd, OpenApproval, OpenApprovals } from "./open-approvals.js";
 
 /**
@@ -15,6 +16,8 @@ import type { ApprovalEnd, OpenApproval, OpenApprovals } from "./open-approvals.
  * without an answer.
  */
 export const HOLD_MS = 50_000;
+/** The same while the process stops, for a host that calls again at it, in ms. */
+const STOPPING_HOLD_MS = 3_000;
 /** How often (ms) a host that wants progress gets some. */
 const PROGRESS_MS = 10_000;
 /** The progress of a call is its waiting time, in this unit (ms): so small that what the server reports afterwards is an increase. */
@@ -43,9 +46,11 @@ export type WaitOutcome =
 /** Waits for decisions about the calls of all configs. */
 export class SecondPerson {
   readonly #open: OpenApprovals;
+  readonly #replicas: Pick<ApprovalsOfReplicas, "isShared" | "endOf"> | undefined;
 
-  constructor(open: OpenApprovals) {
+  constructor(open: OpenApprovals, replicas?: Pick<ApprovalsOfReplicas, "isShared" | "endOf">) {
     this.#open = open;
+    this.#replicas = replicas;
   }
 
   /**
@@ -61,23 +66,39 @@ export class SecondPerson {
       throw new GatewayError("state_rejected", "gateway", sentence);
     }
     const { id, at, expiresAt } = known ?? started(rule);
-    const end = this.#open.endOf(id);
+    const end = this.#open.endOf(id) ?? (known === undefined ? undefined : await this.#endElsewhere(known));
     if (end !== undefined) return { kind: "ended", id, end };
     if (expiresAt <= Date.now()) return { kind: "ended", id, end: "expired" };
     if (this.#open.get(id) === undefined) {
-      this.#open.add(await opened(waiting, id, at, expiresAt), rule.notify);
+      this.#open.add(await opened(waiting, id, at, expiresAt), rule.notify, known !== undefined);
       if (known === undefined) waiting.onOpened(id);
     }
     const outcome = await this.#held(id, call, at);
     if (outcome !== "held") return { kind: "ended", id, end: outcome };
-    const waits = { id, rule: identityOf(rule), call: shown, at, expiresAt, isLocal: true };
+    const waits = {
+      id,
+      rule: identityOf(rule),
+      call: shown,
+      at,
+      expiresAt,
+      isLocal: this.#replicas?.isShared !== true,
+    };
     const state = { policy: { waits, rounds: 0 } };
-    return { kind: "again", reply: { kind: "input_required", requests: {}, state, isWaiting: true } };
+    const isWaiting = this.#open.isStopping ? "stopping" : true;
+    return { kind: "again", reply: { kind: "input_required", requests: {}, state, isWaiting } };
   }
 
   /** The caller no longer needs it. */
   withdraw(id: string): void {
     this.#open.end(id, "withdrawn");
+  }
+
+  /** The end of an approval that is not known here, as another replica knows it. */
+  async #endElsewhere({ id, expiresAt }: { readonly id: string; readonly expiresAt: number }) {
+    if (this.#replicas?.isShared !== true || this.#open.get(id) !== undefined) return undefined;
+    const end = await this.#replicas.endOf(id);
+    if (end !== undefined) this.#open.endElsewhere({ id, expiresAt }, end);
+    return end === "withdrawn" ? undefined : end;
   }
 
   /** Its end, or that it is open after `HOLD_MS`. */
@@ -96,14 +117,15 @@ export class SecondPerson {
         const sentence = "the client cancelled this call while it waited for an approval";
         reject(new GatewayError("cancelled", "downstream", sentence, { cause: signal.reason }));
       };
+      const holdMs = this.#open.isStopping ? STOPPING_HOLD_MS : HOLD_MS;
       const timer = setTimeout(() => {
         over();
         resolve("held");
-      }, HOLD_MS);
+      }, holdMs);
       const endProgress = reportProgress(call, at);
       const unwatch = this.#open.onEndOf(id, (end) => {
         over();
-        resolve(end);
+        resolve(end === "stopping" ? "held" : end);
       });
       signal.addEventListener("abort", onAbort);
       if (signal.aborted) onAbort();
