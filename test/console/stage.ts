@@ -65,6 +65,12 @@ export async function startStage(): Promise<Stage> {
         { name: "no-touching", tools: ["asking__touch"], effect: "deny" },
         { name: "ask-a-person", tools: ["asking__echo"], effect: "approve" },
         { name: "ask-once", tools: ["everything__get-tiny-image"], effect: "approve", remember: "1h" },
+        {
+          name: "two-eyes",
+          tools: ["everything__get-annotated-message"],
+          effect: "approve",
+          approvers: ["group:leads"],
+        },
         { name: "never-there", tools: ["everything__gte-sum"], when: "args.a > 3", effect: "deny" },
       ],
     },
