@@ -178,13 +178,16 @@ function refusedConfig({ type, path = "", isOfServer }) {
   if (type !== undefined)
     return [
       `{ "mcpServers": { "a": { "url": "https://a.example",\n  "type": "${type}" } } }`,
-      "must be one of",
+      /must be one of/,
     ];
   const [first, second] = path.split(".");
   const content = `"${first}": { ${second === undefined ? "" : `"${second}": {} `}}`;
   return isOfServer
-    ? [`{ "mcpServers": { "a": { "command": "node",\n  ${content} } } }`, "has an unknown key"]
-    : [`{ "mcpServers": {},\n  ${content} }`, "no feature of this build"];
+    ? [
+        `{ "mcpServers": { "a": { "command": "node",\n  ${content} } } }`,
+        /has an unknown key|no feature of this build/,
+      ]
+    : [`{ "mcpServers": {},\n  ${content} }`, /no feature of this build/];
 }
 
 /** It is refused with its position; of a server's section the server is misconfigured. */
@@ -196,7 +199,7 @@ function expectRefusal(copy, name, section) {
     ...{ cwd: copy, encoding: "utf8", env: withState(copy) },
   });
   const said = `${stdout}${stderr}`;
-  if (status !== 78 || !/of-feature\.json:2:\d+/.test(said) || !said.includes(reason))
+  if (status !== 78 || !/of-feature\.json:2:\d+/.test(said) || !reason.test(said))
     fail(`a config with the section of ${name} ends with ${status}: ${said}`);
 }
 

@@ -1,6 +1,7 @@
 /** The keys that sections of features are in the file, in servers, in profiles and in tools of `overrides`, with their schemas. */
 import { z } from "zod";
 import { keysOfChannels } from "./channel-section.js";
+import { NO_SUCH_FEATURE } from "./missing-feature.js";
 import { channelsOf, type Section, type SettingsSection, sectionsWithin } from "./section.js";
 
 /** The keys of `sections` within the section `parent` of the gateway, or at the top, with their schemas; `where` the section stands. Default: in the file. */
@@ -52,7 +53,7 @@ function wholeSchema(sections: readonly SettingsSection[], name: string): z.ZodT
   );
   const own = sections.find(({ path }) => path === name)?.schema;
   if (Object.keys(inner).length === 0 && own !== undefined) return own;
-  if (own === undefined) return z.strictObject(inner).exactOptional();
+  if (own === undefined) return ofOthersAlone(inner).exactOptional();
   const object = own instanceof z.ZodExactOptional ? own.unwrap() : own;
   if (!(object instanceof z.ZodObject)) throw new TypeError(`the section ${name} is no object`);
   return object
@@ -60,6 +61,13 @@ function wholeSchema(sections: readonly SettingsSection[], name: string): z.ZodT
     .exactOptional()
     .describe(own.description ?? "");
 }
+
+/** A section whose own feature is not built in: without a key of the others it would mean nothing. */
+const ofOthersAlone = (inner: Readonly<Record<string, z.ZodType>>) =>
+  z.strictObject(inner).refine((content) => Object.keys(content).length > 0, {
+    when: ({ issues }) => issues.length === 0,
+    error: `has none of its keys in this build (${Object.keys(inner).join(", ")})${NO_SUCH_FEATURE}`,
+  });
 
 /** The names of all keys of `sections` in servers. */
 export const serverKeyNames = (sections: readonly Section[]): readonly string[] => [

@@ -6,9 +6,9 @@ import { readConfig } from "../../../src/config/read.js";
 import { FEATURES, SECTIONS, testOf } from "../../support/features.js";
 import { rule, servers } from "./support.js";
 
-async function read(config: object) {
+async function read(config: object, sections = SECTIONS) {
   const text = JSON.stringify(config);
-  const outcome = await checkSections(readConfig(text, "/cardea.json", { env: {}, sections: SECTIONS }));
+  const outcome = await checkSections(readConfig(text, "/cardea.json", { env: {}, sections }));
   return outcome.ok ? outcome.config : outcome.problems.map(({ message }) => message);
 }
 
@@ -65,4 +65,18 @@ test("a rule for which nothing has a label is warned of", async () => {
         'flow rule "no-exfiltration" can match nothing: no server and no tool of the config has "flow": { "content": "untrusted" }, which only annotations that cardea.lock approves could mean otherwise',
     },
   ]);
+});
+
+test("without the feature of rules, policy has flow rules alone", async () => {
+  const sections = SECTIONS.filter((section) => !("path" in section) || section.path !== "policy");
+  const missing = "no feature of this build has such a section";
+  expect(await read({ mcpServers: {}, policy: {} }, sections)).toEqual([
+    `policy has none of its keys in this build (flow); ${missing}`,
+  ]);
+  expect(await read({ mcpServers: {}, policy: { rules: [] } }, sections)).toEqual([
+    expect.stringContaining(`policy has an unknown key "rules"; ${missing}`),
+  ]);
+  expect(await read({ mcpServers: {}, policy: { flow: [rule("deny")] } }, sections)).toMatchObject({
+    features: { "policy.flow": [{ name: "no-exfiltration" }] },
+  });
 });
