@@ -70,7 +70,7 @@ export interface CallTimes {
   readonly policy: number;
   /** From each sending to the server's answer, added up over attempts. */
   readonly upstream: number;
-  /** Of a round that resumes a call: how long the host or a person took to answer, which is not in `total`. */
+  /** How long a person was waited for: in a round that resumes a call for the answer, in any round for an approver. It is not in `total`. */
   readonly input: number;
 }
 
@@ -82,6 +82,8 @@ export interface CallNotes {
   policyMs: number;
   upstreamMs: number;
   inputMs: number;
+  /** How long it was held for a person, which counts as no time of the call. */
+  heldMs: number;
   /** Whether the call has passed the policy; `policyMs` is final then. */
   isRouted: boolean;
   rule: string | undefined;
@@ -124,6 +126,7 @@ export const callNotes = (requestId?: MessageId, host?: Peer, ambient?: TraceCon
   policyMs: 0,
   upstreamMs: 0,
   inputMs: 0,
+  heldMs: 0,
   isRouted: false,
   rule: undefined,
   decision: undefined,

@@ -186,6 +186,8 @@ export interface RunningGateway {
   count(counter: FeatureCounter, labels: Readonly<Record<string, string>>): void;
   /** A call waits for its turn at `server`, until the returned function is called. */
   enterQueue(server: string): () => void;
+  /** A call to `server` has waited this long (s) for a person who is not at its host. */
+  approvalWaited(server: string, seconds: number): void;
 }
 
 /** A tool whose definition the config changes, with what features have in it, keyed by the paths of their sections. */

@@ -111,6 +111,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     answerMs: parts.sealed.answerMs,
     connectedClients: () => parts.sessions.directory.connected(),
     enterQueue: (server) => metrics.enterQueue(server),
+    approvalWaited: (server, seconds) => metrics.inputWaited({ server, kind: "approval", seconds }),
     toolCalls: (server) => metrics.calls.toolCalls(server),
   });
   const overload = createOverloadMonitor({ logger, metrics });

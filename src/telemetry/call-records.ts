@@ -22,12 +22,13 @@ export function callRecords(sinks: readonly RecordSink[]): Observer {
     onStart({ record: notes }) {
       if (notes !== undefined) notes.startedAt = performance.now();
     },
-    onEnd(call, reply, total) {
+    onEnd(call, reply, elapsed) {
       const { record: notes, client } = call;
       if (notes === undefined) return;
+      const total = elapsed - notes.heldMs;
       const record: CallRecord = {
         id: call.id,
-        at: Date.now() - total,
+        at: Date.now() - elapsed,
         principal: client.principal.id,
         host: hosts.of(client.info),
         method: shortText(call.method, MAX_TEXT_LENGTH),
@@ -42,7 +43,7 @@ export function callRecords(sinks: readonly RecordSink[]): Observer {
           queue: notes.queueMs,
           policy: notes.isRouted ? notes.policyMs : Math.max(0, total - notes.queueMs),
           upstream: notes.upstreamMs,
-          input: notes.inputMs,
+          input: notes.inputMs + notes.heldMs,
         },
       };
       for (const sink of sinks) sink(record, call, reply);
@@ -56,7 +57,7 @@ export const policyTimed = (next: Handler): Handler =>
     const { record } = call;
     if (record !== undefined && !record.isRouted) {
       record.isRouted = true;
-      record.policyMs = Math.max(0, performance.now() - record.startedAt - record.queueMs);
+      record.policyMs = Math.max(0, performance.now() - record.startedAt - record.queueMs - record.heldMs);
     }
     return next(call);
   };

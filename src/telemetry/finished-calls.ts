@@ -92,7 +92,12 @@ export function callMetrics(metrics: CallMetrics): Observer {
     name: "callMetrics",
     onEnd(call, reply, ms) {
       const outcome = outcomeOf(call, reply);
-      const finished = finishedCall(call, ms, serverSideError(reply, outcome), reply);
+      const finished = finishedCall(
+        call,
+        ms - (call.record?.heldMs ?? 0),
+        serverSideError(reply, outcome),
+        reply,
+      );
       metrics.callFinished(finished, outcome);
     },
   };

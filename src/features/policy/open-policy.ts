@@ -97,6 +97,8 @@ function partsIn(
         hosts.ended(ended.approval.id);
         if (ended.isElsewhere === true) return;
         inBackground(replicas.ended(ended.approval, ended.end), logger, "telling replicas of an approval");
+        const { server, at } = ended.approval;
+        gateway.approvalWaited(server, (Date.now() - at) / 1_000);
         onEnd(ended);
         notices.ended(ended);
       },

@@ -41,6 +41,7 @@ test("its gateway closes it otherwise, so that it is not closed twice", async ()
     toolCalls: () => undefined,
     url: () => undefined,
     operatorUrl: () => undefined,
+    approvalWaited: () => {},
     connectedClients: () => [],
     store: undefined,
     credentials: undefined,

@@ -23,6 +23,7 @@ test("renewals of tokens are counted by server and outcome, and tokens that end 
     toolCalls: () => undefined,
     url: () => undefined,
     operatorUrl: () => undefined,
+    approvalWaited: () => {},
     connectedClients: () => [],
     ...{ store: undefined, replica: undefined, issuer: undefined },
     answerMs: () => 0,

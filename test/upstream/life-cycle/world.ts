@@ -103,6 +103,7 @@ export class World {
       toolCalls: (server) => metrics.calls.toolCalls(server),
       url: () => undefined,
       operatorUrl: () => undefined,
+      approvalWaited: () => {},
       connectedClients: () => [],
       ...{ store: undefined, replica: undefined, issuer: undefined },
       answerMs: () => 3_600_000,

@@ -2,6 +2,7 @@
 import { LRUCache } from "lru-cache";
 import { GatewayError } from "../../../core/errors.js";
 import { entryLimit } from "../../../runtime/cache-limits.js";
+import { approximateJsonLength } from "../../../wire/json-text.js";
 import type { NotifyConfig } from "../config.js";
 import { type Decider, refusalOf } from "./approvers.js";
 
@@ -9,6 +10,8 @@ import { type Decider, refusalOf } from "./approvers.js";
 export const MAX_OPEN = 1_000;
 /** See `MAX_OPEN`. */
 export const MAX_OPEN_OF_PRINCIPAL = 20;
+/** Characters of what approvers see, in all. */
+export const MAX_OPEN_LENGTH = 8_000_000;
 /** A longer timer (ms) fires at once. */
 const MAX_TIMER_MS = 2_147_483_647;
 
@@ -70,6 +73,8 @@ export interface ApprovalObserver {
 interface Entry {
   readonly approval: OpenApproval;
   readonly notify: NotifyConfig | undefined;
+  /** Characters of it. */
+  readonly length: number;
   readonly timer: NodeJS.Timeout;
   /** Of the calls that are held for it. */
   readonly waiters: Set<Waiter>;
@@ -88,6 +93,8 @@ export class OpenApprovals {
     perf: { now: () => performance.now() }, // resolved at each call, so that tests can inject time
   });
 
+  /** Characters of all that are open. */
+  #length = 0;
   #isStopping = false;
 
   constructor(private readonly observer?: ApprovalObserver) {}
@@ -128,7 +135,9 @@ export class OpenApprovals {
     const { id, principalKey: key, rule, server } = approval;
     if (this.#open.has(id)) return;
     const ofPrincipal = this.#openOf.get(key) ?? 0;
-    if (this.#open.size >= MAX_OPEN || ofPrincipal >= MAX_OPEN_OF_PRINCIPAL) {
+    const length = approximateJsonLength({ ...approval });
+    const isFull = this.#open.size >= MAX_OPEN || this.#length + length > MAX_OPEN_LENGTH;
+    if (isFull || ofPrincipal >= MAX_OPEN_OF_PRINCIPAL) {
       const whose = ofPrincipal >= MAX_OPEN_OF_PRINCIPAL ? "of this principal wait" : "wait at this gateway";
       const limit = ofPrincipal >= MAX_OPEN_OF_PRINCIPAL ? MAX_OPEN_OF_PRINCIPAL : MAX_OPEN;
       throw new GatewayError("queue_full", "gateway", `too many approvals ${whose} (limit ${limit})`, {
@@ -137,7 +146,8 @@ export class OpenApprovals {
     }
     const wait = Math.min(Math.max(0, approval.expiresAt - Date.now()), MAX_TIMER_MS);
     const timer = setTimeout(() => this.end(id, "expired"), wait).unref();
-    this.#open.set(id, { approval, notify, timer, waiters: new Set() });
+    this.#open.set(id, { approval, notify, length, timer, waiters: new Set() });
+    this.#length += length;
     this.#openOf.set(key, ofPrincipal + 1);
     const isAgain = this.#ended.get(id)?.end === "withdrawn";
     this.observer?.onOpened(approval, notify, isAgain ? "again" : isContinued ? "continued" : "first");
@@ -159,8 +169,9 @@ export class OpenApprovals {
   #end(id: string, end: ApprovalEnd, how: Pick<EndedApproval, "by" | "isElsewhere">): boolean {
     const entry = this.#open.get(id);
     if (entry === undefined) return false;
-    const { approval, notify, timer, waiters } = entry;
+    const { approval, notify, length, timer, waiters } = entry;
     clearTimeout(timer);
+    this.#length -= length;
     this.#open.delete(id);
     const left = (this.#openOf.get(approval.principalKey) ?? 1) - 1;
     if (left > 0) this.#openOf.set(approval.principalKey, left);
@@ -198,6 +209,7 @@ export class OpenApprovals {
     for (const { timer } of this.#open.values()) clearTimeout(timer);
     this.#open.clear();
     this.#openOf.clear();
+    this.#length = 0;
   }
 
   /** As long as a state that names it may come back. */

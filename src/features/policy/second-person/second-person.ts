@@ -13,9 +13,9 @@ import type { ApprovalEnd, OpenApproval, OpenApprovals } from "./open-approvals.
 
 /**
  * How long (ms) a call is held before its host is answered with a state, with which it calls again: requests of hosts time out after 60 s
- * without an answer.
+ * without an answer. The official SDK makes eleven such requests, which is 10 min, the default of `approvalTimeout`.
  */
-export const HOLD_MS = 50_000;
+export const HOLD_MS = 55_000;
 /** The same while the process stops, for a host that calls again at it, in ms. */
 const STOPPING_HOLD_MS = 3_000;
 /** How often (ms) a host that wants progress gets some. */
@@ -73,7 +73,10 @@ export class SecondPerson {
       this.#open.add(await opened(waiting, id, at, expiresAt), rule.notify, known !== undefined);
       if (known === undefined) waiting.onOpened(id);
     }
-    const outcome = await this.#held(id, call, at);
+    const began = performance.now();
+    const outcome = await this.#held(id, call, at).finally(() => {
+      if (call.record !== undefined) call.record.heldMs += performance.now() - began;
+    });
     if (outcome !== "held") return { kind: "ended", id, end: outcome };
     const waits = {
       id,

@@ -47,6 +47,8 @@ testOf("admin").each(HOSTS)(
     expect(message?.error).toBeUndefined();
     expect(received.filter(({ method }) => method === "tools/call")).toHaveLength(1);
     expect(await rowsOf(adminUrl)).toEqual([]);
+    const metrics = await (await admin(adminUrl, "../../metrics")).text();
+    expect(metrics).toContain('cardea_input_wait_seconds_count{server="files",kind="approval"} 1');
     const twice = await admin(adminUrl, `approvals/${row?.id}/accept`, { method: "POST", body: "{}" });
     expect([twice.status, await twice.json()]).toEqual([409, { error: "there is no such open approval" }]);
   },

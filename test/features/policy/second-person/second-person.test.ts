@@ -1,11 +1,13 @@
 /** Calls that wait for another person: rounds, ends, bounds, and what approvers see. */
 import { describe, expect, test } from "vitest";
 import type { Call, Reply } from "../../../../src/core/call.js";
+import { callNotes } from "../../../../src/core/call-record.js";
 import { SILENT } from "../../../../src/core/logger.js";
 import { Stop } from "../../../../src/core/stop.js";
 import { createPolicy } from "../../../../src/features/policy/policy.js";
 import {
   MAX_OPEN,
+  MAX_OPEN_LENGTH,
   MAX_OPEN_OF_PRINCIPAL,
   type OpenApproval,
   OpenApprovals,
@@ -135,6 +137,29 @@ describe("a call that needs another person", () => {
     expect([...calls, ...longer.calls]).toEqual([]);
   });
 
+  test("is held in no time of its own", async () => {
+    const { handle, policy } = policyOf({ rules: [ASK] });
+    const record = callNotes();
+    const reply = handle(call(undefined, { record }));
+    await pass(5_000);
+    policy.open.decide(idOf(policy.open), "accepted", LEE);
+    await reply;
+    expect(record.heldMs).toBe(5_000);
+  });
+
+  test("gets its state at once when the process stops, and a short hold after that", async () => {
+    const { handle, policy } = policyOf({ rules: [ASK] });
+    const first = handle(call());
+    await settle();
+    policy.open.stop();
+    const waiting = await first;
+    expect(waiting).toMatchObject({ kind: "input_required", isWaiting: "stopping" });
+    const second = handle(again(call(), waiting, {}));
+    await pass(3_000);
+    expect(await second).toMatchObject({ isWaiting: "stopping" });
+    expect(policy.open.size).toBe(1);
+  });
+
   test("is withdrawn when its host cancels it", async () => {
     const { handle, calls, policy } = policyOf({ rules: [ASK] });
     const stop = new Stop();
@@ -262,6 +287,16 @@ describe("open approvals", () => {
     open.end("a0", "declined");
     open.add(approval(-1, "ann"));
     expect(open.size).toBe(MAX_OPEN);
+    open.close();
+  });
+
+  test("are bounded in what they show, and make room as they end", () => {
+    const open = new OpenApprovals();
+    const large = (at: number) => ({ ...approval(at, `p${at}`), arguments: "x".repeat(MAX_OPEN_LENGTH / 4) });
+    for (const at of [1, 2, 3]) open.add(large(at));
+    expect(() => open.add(large(4))).toThrow("too many approvals wait at this gateway");
+    open.end("a1", "declined");
+    open.add(large(4));
     open.close();
   });
 });
