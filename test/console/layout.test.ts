@@ -2,6 +2,7 @@
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HAS_BROWSER, seriousFindings } from "../support/browser.js";
+import { hasFeature } from "../support/features.js";
 import { sample } from "../support/sample.js";
 import { type Stage, startStage } from "./stage.js";
 
@@ -112,6 +113,54 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     expect(result).toBe('{"content":[{"type":"text","text":"cut he');
     await page.close();
   });
+
+  test.runIf(hasFeature("trust"))(
+    "a server's drawer shows what is not approved, with hidden text as escapes, and the command that approves it",
+    async () => {
+      const trust = { pin: "observe", differences: 1, held: 1, findings: 2 };
+      const finding = { kind: "tools", name: "search", severity: "high", pointer: "/description" };
+      const page = {
+        servers: [
+          {
+            findings: [
+              {
+                ...finding,
+                rule: "secrecy",
+                message: "it asks to keep something from the user",
+                excerpt: "do not tell the user",
+              },
+              {
+                ...finding,
+                rule: "hidden-text",
+                message: "it has control characters",
+                excerpt: "Fast.\\u001b[8m",
+              },
+            ],
+            differences: [
+              { kind: "tools", name: "search", change: "changed", text: "its description has changed" },
+            ],
+          },
+        ],
+      };
+      const servers = SERVERS.map((server) => (server.name === "server-2" ? { ...server, trust } : server));
+      for (const width of [1280, 390]) {
+        const opened = await stage.open("servers/server-2", {
+          width,
+          prepare: answering({ servers, "trust?server=server-2": page }),
+        });
+        const drawer = opened.page.getByRole("region", { name: "server-2", exact: true });
+        await drawer.getByText("cardea approve server-2").waitFor();
+        const rows = drawer.getByRole("list", { name: "Definitions of server-2 that are not approved" });
+        await rows.getByText("its description has changed").waitFor();
+        expect(await rows.getByRole("listitem").count()).toBe(3);
+        expect(await rows.textContent()).toContain("Fast.\\u001b[8m");
+        expect(await drawer.getByText("1 definition held").isVisible()).toBe(true);
+        expect(await seriousFindings(opened.page)).toEqual([]);
+        await opened.picture(`trust-${width}`);
+        await opened.page.close();
+      }
+    },
+  );
 
   test("each line of the picture ends at its server, also where more servers are left out", async () => {
     const { page } = await stage.open("overview", { prepare: answering({ servers: SERVERS }) });

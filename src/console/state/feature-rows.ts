@@ -5,6 +5,29 @@ import type { ServerRow } from "../../features/admin/rows.js";
 export interface ShownServer extends ServerRow {
   /** Of the definitions of its tools. */
   readonly tokens?: number;
+  /** How many of its definitions differ from those that are approved, are held, and have findings of the scan. */
+  readonly trust?: { readonly differences: number; readonly held: number; readonly findings: number };
+}
+
+/** The page `trust` of one server. */
+export interface TrustPage {
+  readonly servers: readonly {
+    readonly findings: readonly {
+      readonly kind: string;
+      readonly name: string;
+      readonly rule: string;
+      readonly severity: string;
+      readonly message: string;
+      readonly pointer: string;
+      readonly excerpt: string;
+    }[];
+    readonly differences: readonly {
+      readonly kind: string;
+      readonly name: string;
+      readonly change: string;
+      readonly text: string;
+    }[];
+  }[];
 }
 
 /** Whether the gateway counts tokens. */

@@ -14,6 +14,7 @@ import { Badge, StateBadge, toneOf } from "../ui/badge.js";
 import { JsonBlock } from "../ui/json-block.js";
 import { Drawer, Fact } from "../ui/panel.js";
 import { TextBox } from "../ui/text-box.js";
+import { ServerTrust } from "./server-trust.js";
 import { SignIns } from "./sign-ins.js";
 
 const FAILED_SHOWN = 5;
@@ -55,6 +56,7 @@ export function ServerDetail({ server }: { readonly server: ShownServer }) {
       </div>
       <Facts server={server} />
       <SignIns server={server} logins={state.logins} />
+      {hasPage(state, "trust") && <ServerTrust server={server} />}
       <FailedCalls name={name} />
       {malformed.length > 0 && (
         <details>

@@ -20,6 +20,7 @@ beforeAll(() => {
     description,
     inputSchema: { type: "object" },
   });
+  file("strict.json", { trust: { scan: { minSeverity: "high" } }, mcpServers: { files: { command: "x" } } });
   file("cardea.json", { mcpServers: { files: { command: "x" } } });
   file("poisoned.json", { tools: [tool("add", POISONED)] });
   file("answer.json", { jsonrpc: "2.0", id: 1, result: { tools: [tool("add", POISONED)] } });
@@ -67,6 +68,12 @@ describe("definitions in a file", () => {
     expect(out).toContain("[sensitive-data]");
     expect(out).toMatch(/1 definition of 1 server: 2 high/);
     expect(out).not.toContain("\u001B");
+  });
+
+  test("of a config count from `trust.scan.minSeverity` on, and the flag counts before it", async () => {
+    expect((await run(["cardea.json"])).code).toBe(3);
+    expect((await run(["strict.json"])).code).toBe(0);
+    expect((await run(["strict.json", "--min-severity", "medium"])).code).toBe(3);
   });
 
   test("clean ones exit with 0, and so do findings below --min-severity", async () => {

@@ -58,7 +58,8 @@ function aboutUnknown(sentences: Sentences, at: number): Severity | undefined {
     ((classes[at - 1] ?? 0) & CHANGE) !== 0 || (isTool && (sentenceBits(sentences, at) & CHANGE) !== 0);
   const isHooked = (near & WHEN) !== 0 && (near & CALLED) !== 0 && isTool;
   const isHijacked = isHooked && (sentenceBits(sentences, at) & URGED & ~bitsOf(["first"])) !== 0;
-  const isOrdered = isVerbBefore(sentences, at) && (sentenceBits(sentences, at) & URGED_OR_ALSO) !== 0;
+  const urged = isQualified(sentences, at) ? URGED_OR_ALSO | WHEN : URGED_OR_ALSO;
+  const isOrdered = isVerbBefore(sentences, at) && (sentenceBits(sentences, at) & urged) !== 0;
   const isSent = (near & CALLED) !== 0 && (sentenceBits(sentences, at) & bitsOf(["outside"])) !== 0;
   if (!isChanged && !isHijacked && !isOrdered && !(isSent && (near & OUTGOING) === 0)) return undefined;
   return isSpokenOf(sentences, at) ? "low" : "medium";
@@ -70,6 +71,9 @@ function isVerbBefore({ words }: Sentences, at: number): boolean {
   const before = [words[at - 1], words[at - 2]];
   return before[0]?.isLast === false && before.some((word) => CALLS.has(word?.text ?? ""));
 }
+
+/** Whether the name has the server before it: `other_server.its_tool`. */
+const isQualified = ({ words }: Sentences, at: number): boolean => /[a-z0-9]\.[a-z]/.test(words[at]?.text ?? "");
 
 function bitsNear({ words, classes, begins }: Sentences, at: number): number {
   let bits = 0;
