@@ -43,7 +43,7 @@ async function run(words: readonly string[], now: Now, typed?: readonly string[]
     servers: Object.entries(now).map(([name, definitions]) => ({ server: name, definitions })),
   });
   const missing: Gateway["missing"] = async () =>
-    now.notes === null ? [{ server: "notes", ok: false, error: "it exits with 1" }] : [];
+    now.notes === null ? [{ server: "notes", ok: false, tools: 0, error: "it exits with 1" }] : [];
   const shell = fakeShell({ cwd: folder, gateway: { page, missing }, ...(typed !== undefined && { typed }) });
   const code = await runCommandLine([...words], shell);
   return { code, out: shell.out(), said: shell.said.join("\n") };

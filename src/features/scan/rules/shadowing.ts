@@ -73,7 +73,8 @@ function isVerbBefore({ words }: Sentences, at: number): boolean {
 }
 
 /** Whether the name has the server before it: `other_server.its_tool`. */
-const isQualified = ({ words }: Sentences, at: number): boolean => /[a-z0-9]\.[a-z]/.test(words[at]?.text ?? "");
+const isQualified = ({ words }: Sentences, at: number): boolean =>
+  /[a-z0-9]\.[a-z]/.test(words[at]?.text ?? "");
 
 function bitsNear({ words, classes, begins }: Sentences, at: number): number {
   let bits = 0;
