@@ -62,12 +62,13 @@ export const READ_RESULT_TOOL: JsonObject = {
   outputSchema: {
     type: "object",
     properties: {
+      text: { type: "string", description: "The page." },
       total: { type: "integer", minimum: 0, description: "How many lines, items or matches there are." },
       offset: { type: "integer", minimum: 0 },
       next: { type: "integer", minimum: 0, description: "The offset of the next page; absent at the end." },
       unit: { type: "string", enum: ["lines", "items"] },
     },
-    required: ["total", "offset", "unit"],
+    required: ["text", "total", "offset", "unit"],
   },
   annotations: {
     title: "Read a result",

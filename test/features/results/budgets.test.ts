@@ -85,7 +85,9 @@ describe.each(ERAS)("a $era host", ({ era }) => {
     expect(JSON.parse(textOf(row))).toEqual(ROWS[7]);
     const rows = await readOn(host, id, { path: "/rows", offset: 490, limit: 5 });
     expect(JSON.parse(textOf(rows))).toEqual(ROWS.slice(490, 495));
-    expect(rows.structuredContent).toEqual({ total: 500, offset: 490, next: 495, unit: "items" });
+    const position = { total: 500, offset: 490, next: 495, unit: "items" };
+    // Several hosts show a model the structure only.
+    expect(rows.structuredContent).toEqual({ text: textOf(rows), ...position });
     const name = await readOn(host, id, { path: "/rows/7/name" });
     expect(textOf(name)).toBe("person 7");
     const whole = await readOn(host, id, { path: "/content/0/type" });

@@ -12,6 +12,9 @@ const ENTITIES: Readonly<Record<string, string>> = {
   ...{ hellip: "…", laquo: "«", raquo: "»", middot: "·", bull: "•", rsquo: "’", lsquo: "‘" },
 };
 
+/** The name of a tag, from its bracket on. */
+const TAG = /<\/?([a-z][a-z0-9]{0,20})/iy;
+
 /** How much of a text is looked at to find out what it is (characters). */
 const SAMPLE = 2_000;
 
@@ -41,18 +44,17 @@ export function textOfHtml(html: string): string {
     }
     const close = html.indexOf(">", open);
     if (close === -1) break;
-    const name = /^<\/?([a-z][a-z0-9]*)/i.exec(html.slice(open, open + 24))?.[1]?.toLowerCase() ?? "";
+    TAG.lastIndex = open;
+    const name = TAG.exec(html)?.[1]?.toLowerCase() ?? "";
     at = close + 1;
     if (SILENT.has(name) && html[open + 1] !== "/") at = endOfElement(html, name, at);
-    parts.push(INLINE.has(name) ? "" : "\n");
+    if (!INLINE.has(name)) parts.push("\n");
   }
-  const lines = parts.join("").split("\n");
-  return decoded(
-    lines
-      .map((line) => line.split(/\s+/).filter(Boolean).join(" "))
-      .filter(Boolean)
-      .join("\n"),
-  );
+  const text = parts
+    .join("")
+    .replace(/[^\S\n]+/g, " ")
+    .replace(/ ?\n[ \n]*/g, "\n");
+  return decoded(text.trim());
 }
 
 /** Behind the end tag of the element; at the end of the text where there is none. */

@@ -14,7 +14,9 @@ import { type ReadQuery, readArguments, readUri } from "./read-arguments.js";
 import { finderOf, searched } from "./search.js";
 
 /** What a page takes besides its text (characters of JSON). */
-const FRAME = 190;
+const FRAME = 202;
+/** Hosts show a model the content of a result or its structure, so the text is in both, and both are in the budget. */
+const COPIES = 2;
 /** The same where it is a resource: URIs and the note about the next page. */
 const RESOURCE_FRAME = 300;
 
@@ -23,8 +25,8 @@ export function readTool(kept: KeptResults): Handler {
   return async function readTool({ params, client }) {
     const query = readArguments(params.arguments);
     const result = found(kept, client, query.id);
-    const { text, ...position } = await pageFor(result, query, result.pageCharacters - FRAME);
-    const structuredContent = position.next === undefined ? withoutNext(position) : position;
+    const { text, ...position } = await pageFor(result, query, (result.pageCharacters - FRAME) / COPIES);
+    const structuredContent = { text, ...(position.next === undefined ? withoutNext(position) : position) };
     return {
       kind: "result",
       result: Payload.ofObject({ content: [{ type: "text", text }], structuredContent }),
