@@ -57,23 +57,31 @@ const decide = (index: number, id: string, how: string) =>
 const calls = (disk: string) =>
   received.filter(({ method, body }) => method === "tools/call" && body.includes(disk));
 const counted = async (index: number): Promise<number> => {
-  const text = await (await fetch(`${at(index).admin}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })).text();
-  return [...text.matchAll(/^cardea_approvals_total\{.*\} (\d+)$/gm)].reduce((sum, [, n]) => sum + Number(n), 0);
+  const text = await (
+    await fetch(`${at(index).admin}/metrics`, { headers: { authorization: `Bearer ${TOKEN}` } })
+  ).text();
+  return [...text.matchAll(/^cardea_approvals_total\{.*\} (\d+)$/gm)].reduce(
+    (sum, [, n]) => sum + Number(n),
+    0,
+  );
 };
 
 describe("a call that waits at one replica", () => {
-  test.each(["legacy", "modern"] as const)("of a %s host is listed and decided at another one", async (era) => {
-    const disk = `at another, ${era}`;
-    const host = await openHost(at(0).url, era);
-    const reply = host.call("files__wipe", { disk });
-    const id = await opened(1);
-    expect(await opened(0)).toBe(id);
-    expect(await (await decide(1, id, "accept")).json()).toEqual({ done: true });
-    expect((await reply).message?.error).toBeUndefined();
-    expect(calls(disk)).toHaveLength(1);
-    expect((await decide(2, id, "accept")).status).toBe(409);
-    expect(await rows(2)).toEqual([]);
-  });
+  test.each(["legacy", "modern"] as const)(
+    "of a %s host is listed and decided at another one",
+    async (era) => {
+      const disk = `at another, ${era}`;
+      const host = await openHost(at(0).url, era);
+      const reply = host.call("files__wipe", { disk });
+      const id = await opened(1);
+      expect(await opened(0)).toBe(id);
+      expect(await (await decide(1, id, "accept")).json()).toEqual({ done: true });
+      expect((await reply).message?.error).toBeUndefined();
+      expect(calls(disk)).toHaveLength(1);
+      expect((await decide(2, id, "accept")).status).toBe(409);
+      expect(await rows(2)).toEqual([]);
+    },
+  );
 
   test("may be declined at another one", async () => {
     const host = await openHost(at(0).url, "legacy");

@@ -16,7 +16,12 @@ interface Row {
 /** A config, and what its server received; the program starts and ends more than once. */
 async function setup() {
   const received: Received[] = [];
-  const server = await recordingServer("files", "modern", { tools: ["wipe"] }, (it) => void received.push(it));
+  const server = await recordingServer(
+    "files",
+    "modern",
+    { tools: ["wipe"] },
+    (it) => void received.push(it),
+  );
   const config = writeConfig({
     listen: { admin: { token: TOKEN } },
     keys: { state: "a key that outlives the process, 32" },
@@ -67,7 +72,9 @@ test("a call of a 2026-07-28 host waits on under the same id, and runs once", as
   });
   expect(after).toEqual(before);
   expect(calls()).toEqual([]);
-  expect((await second.admin(`approvals/${after?.id}/accept`, { method: "POST", body: "{}" })).status).toBe(200);
+  expect((await second.admin(`approvals/${after?.id}/accept`, { method: "POST", body: "{}" })).status).toBe(
+    200,
+  );
   expect((await reply).error).toBeUndefined();
   expect(calls()).toHaveLength(1);
   const replayed = await new Host(second.url, "modern").send(3, "tools/call", params);
