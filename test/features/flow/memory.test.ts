@@ -22,7 +22,7 @@ test("a call that fails has touched what it may have read, and a resource counts
   expect(text).toContain("private data (a resource of files) and untrusted content (web__get)");
 });
 
-test("a call that was refused before its server received it has touched nothing", async () => {
+testOf("policy")("a call that was refused before its server received it has touched nothing", async () => {
   const rules = [{ name: "closed", tools: ["files__*"], effect: "deny" }];
   const gateway = await gatewayWith("deny", { config: { policy: { rules, flow: [rule("deny")] } } });
   const conversation = await talk(gateway, LEGACY);
