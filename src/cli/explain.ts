@@ -9,6 +9,7 @@ import {
   type AsFlags,
   type ConfigFlags,
   type GatewayFlags,
+  linesOf as givenLines,
   type JsonFlag,
   principalFromFlags,
   wantsJson,
@@ -30,7 +31,7 @@ export async function explain(
   flags: ConfigFlags & JsonFlag & AsFlags & GatewayFlags & YesFlag & AfterFlag,
   shell: CommandContext,
 ): Promise<number> {
-  const { name, after, rest } = wordsOf(named, flags.after ?? []);
+  const { name, after, rest } = wordsOf(named, givenLines(flags.after, shell.env.CARDEA_AFTER));
   const args = parseArguments([...rest, ...words]);
   const supposed = after.length === 0 ? {} : { after };
   const principal = principalFromFlags(flags, shell.env);

@@ -227,7 +227,7 @@ function addCallingCommands({ stateful, shell, finish }: CommandLine): void {
     .argument("[arguments...]", ARGUMENTS)
     .option(
       "--after <calls...>",
-      "tools that were called before in the same conversation, for rules of policy.flow; the tool itself may stand behind them",
+      "tools that were called before in the same conversation, for rules of policy.flow; the tool itself may stand behind them (CARDEA_AFTER, one a line)",
     )
     .action(
       (

@@ -33,7 +33,7 @@ async function listening(server: Server): Promise<string> {
 }
 
 /** A listener for hosts whose sessions all belong to `owner`; what it was asked for and what became of it. */
-async function front(owner: Owner, after: "nowhere" | "here" = "nowhere") {
+async function front(owner: Owner, after: "nowhere" | "here" = "nowhere", connectMs = 60_000) {
   const gone: unknown[] = [];
   const outcomes: ForwardOutcome[] = [];
   const owners: Owners = {
@@ -45,7 +45,7 @@ async function front(owner: Owner, after: "nowhere" | "here" = "nowhere") {
     onForwarded: (outcome) => outcomes.push(outcome),
     close() {},
   };
-  const forwarder = createForwarder(owners, SILENT, { connectMs: 50 });
+  const forwarder = createForwarder(owners, SILENT, { connectMs });
   onTestFinished(() => forwarder.close());
   const serve: RequestListener = (request, response) => {
     const forwarding = forwarder.forwardBySession({ request, response, principal: ANN });
@@ -125,7 +125,7 @@ test("an owner that accepts the connection without proving itself in time is unr
   const url = await listening(silent);
   const connections = new PeerConnections({ id: "aaaaa", key: new PeerKey("secret") });
   onTestFinished(() => connections.close());
-  const { ask, outcomes } = await front(ownerAt(url, false, connections.agentOf(url)), "here");
+  const { ask, outcomes } = await front(ownerAt(url, false, connections.agentOf(url)), "here", 50);
   expect((await ask("POST"))[0]).toBe(503);
   expect(outcomes).toEqual(["unreachable"]);
   expect(seen.join()).not.toMatch(/abcde-1|\{\}/);
