@@ -1,11 +1,11 @@
 /**
  * `npm run hosts [-- ID…]`: real host programs of the npm registry with the built gateway, each configured by `cardea install`, once
  * with the URL of a running gateway and once over stdio. A stand-in for the model calls one tool; its result must come back. Then in
- * two projects with one running gateway, whose server works in the folder of its host (`cwd: "roots"`). Writes docs/hosts.md when all
- * were run. The programs (1 GB) are kept in ~/.cache/cardea-hosts.
+ * two projects with one running gateway, whose server works in the folder of its host (`cwd: "roots"`). Last a result of 1 MB with a
+ * budget: its preview must come back, and a page behind it. Writes docs/hosts.md when all were run; with `--large` only the last is run. The programs (1 GB) are kept in ~/.cache/cardea-hosts.
  */
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -104,8 +104,8 @@ function run(command, args, options) {
 }
 
 /** Configures the host in `folder`, and runs it in `project` with a model that calls a tool. @returns what the model saw, and the output */
-async function runHost(program, { folder, gateway, project, wanted, args: toolArgs }) {
-  const model = await startModel({ wanted, args: toolArgs, waitBy: program.waitBy });
+async function runHost(program, { folder, gateway, project, wanted, args: toolArgs, next }) {
+  const model = await startModel({ wanted, args: toolArgs, waitBy: program.waitBy, next });
   try {
     const home = join(folder, "home");
     for (const [path, text] of Object.entries(program.files(model.url))) {
@@ -166,13 +166,46 @@ async function tryProjects(program) {
   }
 }
 
+/** A line that is far behind the preview. */
+const FAR = 20_000;
+const lineOf = (at) => `line ${at}: ${"the quick brown fox".slice(at % 7)}`;
+
+/** One host with a result of 1 MB. @returns the cell of the table, and what went wrong */
+async function tryLarge(program) {
+  const folder = newFolder();
+  const file = join(folder, "project/large.txt");
+  writeFileSync(file, Array.from({ length: 40_000 }, (_, at) => lineOf(at)).join("\n"));
+  const config = join(folder, "cardea.json");
+  writeFileSync(config, JSON.stringify({ ...JSON.parse(readFileSync(config, "utf8")), results: { maxTokens: 2_000 } }));
+  const gateway = await startGateway(folder);
+  const idIn = (texts) => /read_result with \{\W*id\W*:\W*([0-9a-f]{32})/.exec(texts.join("\n"))?.[1];
+  const next = { wanted: /read_result$/, argsOf: (texts) => ({ id: idIn(texts) ?? "", offset: FAR, limit: 1 }) };
+  const call = { wanted: /files__read_text_file/, args: { path: file }, next };
+  try {
+    const { results, output } = await runHost(program, { folder, gateway, project: "project", ...call });
+    const previews = results.filter((result) => idIn([result]) !== undefined);
+    const isRead = results.some((result) => result.includes(lineOf(FAR)));
+    if (previews.length > 0 && isRead) return { cell: "yes", bytes: Math.max(...previews.map((text) => text.length)) };
+    const what = previews.length === 0 ? "no preview" : "no page";
+    return { cell: "**no**", fault: `${what}\n${output}\n${results.join("\n").slice(0, 4000)}` };
+  } finally {
+    await gateway.stop();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 10 });
+  }
+}
+
 build();
-const ids = process.argv.slice(2);
+const isLargeOnly = process.argv.includes("--large");
+const ids = process.argv.slice(2).filter((id) => id !== "--large");
 const programs = ids.length === 0 ? PROGRAMS : PROGRAMS.filter(({ id }) => ids.includes(id));
 fetchPrograms(programs);
 const rows = [];
 let failed = 0;
 for (const program of programs) {
+  const large = await tryLarge(program);
+  if (large.fault !== undefined) failed += 1;
+  console.error(`${program.id} with a result of 1 MB: ${large.fault ?? `${large.cell}, ${large.bytes} bytes`}`);
+  if (isLargeOnly) continue;
   const cells = [];
   for (const transport of ["http", "stdio"]) {
     const fault = await tryHost(program, transport);
@@ -183,18 +216,19 @@ for (const program of programs) {
   const { cell, fault } = await tryProjects(program);
   if (fault !== undefined) failed += 1;
   console.error(`${program.id} in two projects: ${fault ?? cell}`);
-  cells.push(cell);
+  cells.push(cell, large.cell);
   rows.push(`| \`${program.package}\` | \`cardea install ${program.id}\` | ${cells.join(" | ")} |`);
 }
-if (ids.length === 0) {
+if (ids.length === 0 && !isLargeOnly) {
   const page = `# Hosts that were run
 
 Written by \`npm run hosts\`: the program of the npm registry with the built gateway, configured by \`cardea install\`, with a stand-in for
 its model that calls one tool of \`server-everything\`. *Yes*: the tool's result reached the model. *Two projects*: run in two folders with
-one gateway over HTTP, a server with \`cwd: "roots"\` ([working folders](working-folders.md)) worked in the folder of each.
+one gateway over HTTP, a server with \`cwd: "roots"\` ([working folders](working-folders.md)) worked in the folder of each. *1 MB*: of a result
+of that size the model got a [preview](results.md), and with \`read_result\` a line 20,000 lines behind its beginning.
 
-| host | configured by | \`--url\` of a running gateway | stdio | two projects |
-|---|---|---|---|---|
+| host | configured by | \`--url\` of a running gateway | stdio | two projects | 1 MB |
+|---|---|---|---|---|---|
 ${rows.join("\n")}
 `;
   writeFileSync(join(root, "docs/hosts.md"), page);

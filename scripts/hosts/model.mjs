@@ -107,24 +107,32 @@ const named = (events) =>
 
 /**
  * Starts it on a free port.
- * @param {{ wanted: RegExp, args: object, waitBy?: { name: string, args: object } }} options the name of the tool and the arguments
- *   of its call; a tool of the host that waits
+ * @param {{ wanted: RegExp, args: object, waitBy?: { name: string, args: object }, next?: { wanted: RegExp, argsOf: (results: string[]) => object } }}
+ *   options the name of the tool and the arguments of its call; a tool of the host that waits; a second call, with arguments from
+ *   the results so far
  * @returns `url`; `seen`: the tools last offered, and all results as JSON texts; `stop`
  */
-export async function startModel({ wanted, args, waitBy }) {
+export async function startModel({ wanted, args, waitBy, next }) {
   const seen = { tools: [], results: [] };
   let isCalled = false;
+  let isRead = next === undefined;
   let waits = 0;
   /** The call of the next turn. */
   const choose = (tools) => {
     const tool = tools.find(({ name }) => wanted.test(name));
-    if (isCalled) return undefined;
+    if (isCalled) return second(tools);
     isCalled = tool !== undefined;
     if (tool !== undefined) return { ...tool, args };
     const pause = tools.find(({ name }) => name === waitBy?.name);
     if (pause === undefined || waits === MAX_WAITS) return undefined;
     waits += 1;
     return { ...pause, args: waitBy.args };
+  };
+  const second = (tools) => {
+    const tool = isRead ? undefined : tools.find(({ name }) => next.wanted.test(name));
+    if (tool === undefined) return undefined;
+    isRead = true;
+    return { ...tool, args: next.argsOf(seen.results) };
   };
   const server = createServer(async (request, response) => {
     const chunks = [];
