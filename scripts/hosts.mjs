@@ -5,7 +5,15 @@
  * budget: its preview must come back, and a page behind it. Writes docs/hosts.md when all were run; with `--large` only the last is run. The programs (1 GB) are kept in ~/.cache/cardea-hosts.
  */
 import { spawn, spawnSync } from "node:child_process";
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { homedir, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
@@ -176,16 +184,23 @@ async function tryLarge(program) {
   const file = join(folder, "project/large.txt");
   writeFileSync(file, Array.from({ length: 40_000 }, (_, at) => lineOf(at)).join("\n"));
   const config = join(folder, "cardea.json");
-  writeFileSync(config, JSON.stringify({ ...JSON.parse(readFileSync(config, "utf8")), results: { maxTokens: 2_000 } }));
+  writeFileSync(
+    config,
+    JSON.stringify({ ...JSON.parse(readFileSync(config, "utf8")), results: { maxTokens: 2_000 } }),
+  );
   const gateway = await startGateway(folder);
   const idIn = (texts) => /read_result with \{\W*id\W*:\W*([0-9a-f]{32})/.exec(texts.join("\n"))?.[1];
-  const next = { wanted: /read_result$/, argsOf: (texts) => ({ id: idIn(texts) ?? "", offset: FAR, limit: 1 }) };
+  const next = {
+    wanted: /read_result$/,
+    argsOf: (texts) => ({ id: idIn(texts) ?? "", offset: FAR, limit: 1 }),
+  };
   const call = { wanted: /files__read_text_file/, args: { path: file }, next };
   try {
     const { results, output } = await runHost(program, { folder, gateway, project: "project", ...call });
     const previews = results.filter((result) => idIn([result]) !== undefined);
     const isRead = results.some((result) => result.includes(lineOf(FAR)));
-    if (previews.length > 0 && isRead) return { cell: "yes", bytes: Math.max(...previews.map((text) => text.length)) };
+    if (previews.length > 0 && isRead)
+      return { cell: "yes", bytes: Math.max(...previews.map((text) => text.length)) };
     const what = previews.length === 0 ? "no preview" : "no page";
     return { cell: "**no**", fault: `${what}\n${output}\n${results.join("\n").slice(0, 4000)}` };
   } finally {
@@ -204,7 +219,9 @@ let failed = 0;
 for (const program of programs) {
   const large = await tryLarge(program);
   if (large.fault !== undefined) failed += 1;
-  console.error(`${program.id} with a result of 1 MB: ${large.fault ?? `${large.cell}, ${large.bytes} bytes`}`);
+  console.error(
+    `${program.id} with a result of 1 MB: ${large.fault ?? `${large.cell}, ${large.bytes} bytes`}`,
+  );
   if (isLargeOnly) continue;
   const cells = [];
   for (const transport of ["http", "stdio"]) {
