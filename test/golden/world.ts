@@ -93,7 +93,7 @@ export async function openWorld({ servers = {}, limits = [] }: WorldOptions = {}
 
 /** Members whose values differ from run to run, or from machine to machine. */
 const VOLATILE =
-  /^(?:at|time|ageMs|state|revisions|seconds|restarts|since|until|startedAt|openedAt|expiresAt|lastHitAt|retryAfterMs|version|node|pid|uptimeSeconds|ageSeconds|idleSeconds|id|handle|client_id|configDigest|digest|traceId|total|queue|policy|upstream|input|p50|p95|instance|requestState|stderr|stderrAt|failingSince|nextTryAt)$/;
+  /^(?:at|time|ageMs|stale|state|revisions|seconds|restarts|since|until|startedAt|openedAt|expiresAt|lastHitAt|retryAfterMs|version|node|pid|uptimeSeconds|ageSeconds|idleSeconds|id|handle|client_id|configDigest|digest|traceId|total|queue|policy|upstream|input|p50|p95|instance|requestState|stderr|stderrAt|failingSince|nextTryAt)$/;
 
 /** `value` with the values of volatile members replaced by their types; names and their order stay. */
 export function stable(value: unknown): unknown {
