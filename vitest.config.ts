@@ -90,7 +90,7 @@ export default defineConfig({
     // These only end what hangs: the machine may be slow, or busy with something else.
     testTimeout: 600_000,
     hookTimeout: 600_000,
-    expect: { poll: { timeout: 60_000 } },
+    expect: { poll: { timeout: 300_000 } },
     // One more than CI has cores: tests wait for processes and timers a third of their time.
     maxWorkers: 3,
     // Transformed modules by their content, in node_modules.

@@ -9,7 +9,7 @@ import { setTimeout as pause } from "node:timers/promises";
 export async function until<T>(
   what: string,
   look: () => T | undefined | false | Promise<T | undefined | false>,
-  limitMs = 60_000,
+  limitMs = 300_000,
 ): Promise<T> {
   const end = performance.now() + limitMs;
   for (;;) {

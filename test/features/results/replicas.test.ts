@@ -6,6 +6,7 @@ import { Host, refusalOf } from "../../support/host/host.mjs";
 import { httpWire } from "../../support/host/wires.mjs";
 import type { Json } from "../../support/peers/host.js";
 import { type RecordingServer, recordingServer } from "../../support/servers/recording-server.js";
+import { until } from "../../support/until.js";
 import { introduce, memoryStore, type Replica, startReplica } from "../cluster/replicas.js";
 import { idOf, LARGE, PROSE, textOf } from "./support.js";
 
@@ -67,9 +68,17 @@ describe("a modern host", () => {
   test("gets the sentence of a result that is gone, when its replica has died", async () => {
     const id = idOf(await callOf(modern(0), "big__prose", {}));
     await replicas[0].gateway.stop({ immediate: true });
+    await untilAnswered(modern(1), id);
     await expectGone(modern(1), id);
   });
 });
+
+/** Until the other replica is known to be gone, a host is told to come back. */
+const untilAnswered = (host: Host, id: string) =>
+  until("an answer", async () => {
+    const params = { name: "read_result", arguments: { id } };
+    return (await host.exchange("tools/call", params)).status === 200;
+  });
 
 async function expectGone(host: Host, id: string): Promise<void> {
   expect(await callOf(host, "read_result", { id })).toMatchObject({
@@ -89,5 +98,6 @@ test("a host with a session reads at any replica, and nothing after its session 
     "line 0: the quick brown fox",
   );
   await replicas[0].gateway.stop({ immediate: true });
+  await untilAnswered(elsewhere, id);
   await expectGone(elsewhere, id);
 });
