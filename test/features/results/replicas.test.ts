@@ -73,7 +73,7 @@ describe("a modern host", () => {
   });
 });
 
-/** Until the other replica is known to be gone, a host is told to come back. */
+/** Until the other replica is known to be gone, the answer is an error with a time to retry. */
 const untilAnswered = (host: Host, id: string) =>
   until("an answer", async () => {
     const params = { name: "read_result", arguments: { id } };
