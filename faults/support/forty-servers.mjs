@@ -93,10 +93,15 @@ export async function fortyServers(row) {
     call: (round) => (round === 10 || round === 16 ? { tool: "slow", args: { ms: 8_000 } } : echo()),
   });
   add("killed_once", "killed once", stdioServer([], EAGER), [], { call: echo });
-  // It is back within two seconds, and is called every 15 s: fewer than 5 % of its calls fail.
-  add("crashing", "killed every two minutes", stdioServer([], EAGER), ["CardeaServerFlapping"], {
-    call: echo,
-  });
+  add(
+    "crashing",
+    "killed every two minutes",
+    stdioServer([], EAGER),
+    ["CardeaServerFlapping", "CardeaCallsFail"],
+    {
+      call: echo,
+    },
+  );
 
   const port = await freePort();
   let upstream;
