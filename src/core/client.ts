@@ -84,6 +84,8 @@ export interface ClientDirectory {
 export interface ConnectedClients {
   /** Those that a request would reach now. */
   connected(): readonly ClientChannel[];
+  /** Calls `listener` with each that a request would reach from now on, also with one that was away. */
+  onConnected(listener: (client: ClientChannel) => void): void;
 }
 
 /** Sends requests and notifications to a client outside its calls. */

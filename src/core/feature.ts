@@ -180,6 +180,8 @@ export interface RunningGateway {
   answerMs(): number;
   /** Hosts that can be asked between their calls: those with a session, and a stream or a pipe. */
   connectedClients(): readonly ClientChannel[];
+  /** Calls `listener` with each that can be asked from now on: its session, or its connection after a gap, is new. */
+  onClientConnected(listener: (client: ClientChannel) => void): void;
   /** How often each tool of a server was called, by its own name; undefined where more tools were called than are counted apart. */
   toolCalls(server: string): ReadonlyMap<string, number> | undefined;
   /** Adds 1. */

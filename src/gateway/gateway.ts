@@ -110,6 +110,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     issuer: parts.identity.issuer,
     answerMs: parts.sealed.answerMs,
     connectedClients: () => parts.sessions.directory.connected(),
+    onClientConnected: (listener) => parts.sessions.directory.onConnected(listener),
     enterQueue: (server) => metrics.enterQueue(server),
     approvalWaited: (server, seconds) => metrics.inputWaited({ server, kind: "approval", seconds }),
     toolCalls: (server) => metrics.calls.toolCalls(server),

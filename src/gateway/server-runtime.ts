@@ -225,13 +225,21 @@ export type EvaluateQuestion = (server: string, client: Client, question: JsonOb
 /** The sessions of all edges. Servers start before the edges, and look up sessions at runtime. */
 export class SessionDirectory implements ClientDirectory, ConnectedClients {
   readonly #directories: (ClientDirectory & ConnectedClients)[] = [];
+  readonly #listeners: ((client: ClientChannel) => void)[] = [];
 
   connected(): readonly ClientChannel[] {
     return this.#directories.flatMap((directory) => directory.connected());
   }
 
+  onConnected(listener: (client: ClientChannel) => void): void {
+    this.#listeners.push(listener);
+  }
+
   add(directory: ClientDirectory & ConnectedClients): void {
     this.#directories.push(directory);
+    directory.onConnected((client) => {
+      for (const listener of this.#listeners) listener(client);
+    });
   }
 
   find(affinity: string): ClientChannel | undefined {

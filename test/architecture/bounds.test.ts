@@ -54,6 +54,10 @@ const BOUNDS: Readonly<Record<string, Shown | Filled>> = {
     file: "downstream/legacy/kept.test.ts",
     title: "resources that sessions follow are kept up to a sum, which principals share",
   },
+  "features/policy/second-person/approver-hosts.ts": {
+    file: "features/policy/second-person/approver-hosts.test.ts",
+    title: "one host has a few forms at the same time, which end with their approvals",
+  },
   "features/flow/conversations.ts": {
     file: "features/flow/conversations.test.ts",
     title: "of many principals are bounded together",

@@ -97,13 +97,18 @@ class SessionEdge implements LegacyEdge {
   readonly #store: SessionStore;
   readonly #opener: SessionOpener;
   readonly #http: LegacyHttpEdge;
+  readonly #listeners: ((client: ClientChannel) => void)[] = [];
 
   constructor(options: LegacyEdgeOptions) {
     this.#options = options;
     const { gateway, logger = SILENT, answerMs = () => 600_000, records } = options;
     const { memoryBudget = new MemoryBudget() } = options;
     this.#logger = logger;
-    this.#store = new SessionStore(options.sessions, (session, why) => this.#onSessionEnd(session, why));
+    this.#store = new SessionStore(
+      options.sessions,
+      (session, why) => this.#onSessionEnd(session, why),
+      (session) => this.#onSessionAdded(session),
+    );
     if (records !== undefined) this.#share(records);
     this.#opener = { gateway, store: this.#store, questions: { answerMs, maxOpen: 100 }, memoryBudget };
     this.#http = this.#openHttp();
@@ -114,6 +119,7 @@ class SessionEdge implements LegacyEdge {
         const sessions = this.#store.all().filter(({ sink }) => sink.isConnected);
         return sessions.map((session) => channelTo(session));
       },
+      onConnected: (listener) => void this.#listeners.push(listener),
     };
   }
 
@@ -144,6 +150,13 @@ class SessionEdge implements LegacyEdge {
     const { records } = this.#options;
     records?.stopping?.();
     return this.#store.close(graceMs, (id) => records?.move(id) ?? Promise.resolve(false));
+  }
+
+  #onSessionAdded(session: Session): void {
+    session.sink.onConnected = () => {
+      const channel = channelTo(session);
+      for (const listener of this.#listeners) listener(channel);
+    };
   }
 
   #onSessionEnd(session: Session, why: SessionEnd): void {

@@ -86,6 +86,8 @@ export interface SessionSink extends MessageSink {
   waitUntilConnected(waitMs: number, signal: StopSignal): Promise<boolean>;
   /** The client is ready for requests and notifications; a pipe has no other sign of it. */
   markReady?(): void;
+  /** Called each time that the host has connected. */
+  onConnected?: (() => void) | undefined;
   /** Ends everything that is open. */
   close(): void;
 }

@@ -153,6 +153,7 @@ const ALLOWED_BEFORE_OPEN: ReadonlySet<string | undefined> = new Set(["initializ
 
 /** Everything that belongs to no request, on a pipe; before the client is ready, it is not asked anything. */
 class PipeSessionSink implements SessionSink {
+  onConnected: SessionSink["onConnected"];
   readonly #stateChange = new ConditionVariable();
   #ready = false;
   #closed = false;
@@ -171,6 +172,7 @@ class PipeSessionSink implements SessionSink {
   markReady(): void {
     this.#ready = true;
     this.#stateChange.notifyAll();
+    this.onConnected?.();
   }
 
   async waitUntilConnected(waitMs: number, signal: StopSignal): Promise<boolean> {

@@ -46,6 +46,7 @@ export class SessionStore {
   constructor(
     private readonly limits: SessionLimits,
     private readonly onEnded: (session: Session, why: SessionEnd) => void,
+    private readonly onAdded: (session: Session) => void = () => {},
   ) {
     this.#sessions = new LRUCache(entryLimit(limits.max));
     this.#sweep = setInterval(() => this.#sweepNow(), Math.min(limits.idleMs, 60_000) / 2);
@@ -64,6 +65,7 @@ export class SessionStore {
     while (!this.#hasCapacity(session)) this.#evictFor(principal);
     this.#count(session, 1);
     this.#sessions.set(session.id, session);
+    this.onAdded(session);
   }
 
   /** The session of that id, if it is this principal's and of this endpoint; else undefined, as if it did not exist. */

@@ -26,6 +26,7 @@ const MAX_FINISHED = 16;
 
 /** The streams of one HTTP session, and the messages queued for a GET stream. */
 export class SessionStreams implements SessionSink {
+  onConnected: SessionSink["onConnected"];
   readonly #log: EventLog;
   readonly #streams = new Map<number, EventStream>();
   readonly #queued: string[] = [];
@@ -166,6 +167,7 @@ export class SessionStreams implements SessionSink {
   #flush(): void {
     for (const text of this.#queued.splice(0)) this.send(text);
     this.#streamChange.notifyAll();
+    this.onConnected?.();
   }
 
   /** A message that is queued already is not queued again: one `list_changed` is enough. */

@@ -1,6 +1,6 @@
 /** What does the policy add to the admin API? The latest decisions, and approvals with actions that decide and revoke them. */
 import { z } from "zod";
-import { type AdminCaller, type AdminPage, rows, served } from "../../core/admin-page.js";
+import { type AdminCaller, type AdminPage, rows, served, type WorkerAnswers } from "../../core/admin-page.js";
 import { GatewayError } from "../../core/errors.js";
 import type { FeatureAdmin, OperatorAction, OwnOperatorAction } from "../../core/feature.js";
 import { isSamePrincipal, principalOf } from "../../core/principal.js";
@@ -41,6 +41,13 @@ const DECISIONS = page({
   merge: rows,
 });
 
+/** Workers that are replicas list the approvals of all. */
+function eachOnce<Row extends { readonly id: string; readonly worker?: number | undefined }>(
+  answers: WorkerAnswers<readonly Row[]>,
+): readonly Row[] {
+  return [...new Map(rows(answers).map((row) => [row.id, row])).values()];
+}
+
 const APPROVALS = page({
   path: "approvals",
   summary: "Approvals that wait for a decision, and remembered ones",
@@ -55,7 +62,7 @@ const APPROVALS = page({
       z.object({ id: text, rule: text, principal: text, target: text, server: text, until: time, worker }),
     ]),
   ),
-  merge: rows,
+  merge: eachOnce,
 });
 
 const globs = z.array(text).readonly().optional();

@@ -1,4 +1,5 @@
 /** The policies of a gateway, one after the other, by what they plug into it. */
+import type { Principal } from "../../core/client.js";
 import type { CountedValue, OpenFeature, RunningGateway } from "../../core/feature.js";
 import { inBackground, type Logger } from "../../core/logger.js";
 import { policyActions, policyPages } from "./admin-pages.js";
@@ -7,6 +8,7 @@ import { COUNTERS, countEnd, countedIn, countNotice, OPEN_APPROVALS, RULE_MATCHE
 import { createPolicy, isPolicy, type Policy, type PolicyParts } from "./policy.js";
 import { ApprovalsOfReplicas } from "./second-person/approvals-of-replicas.js";
 import { ApproverHosts } from "./second-person/approver-hosts.js";
+import { isApprover } from "./second-person/approvers.js";
 import { ApprovalNotices } from "./second-person/notices.js";
 import type { ApprovalObserver } from "./second-person/open-approvals.js";
 
@@ -25,12 +27,21 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
         onOutcome: (outcome) => countNotice(gateway, outcome),
         consoleUrl: () => gateway.operatorUrl(),
       });
-      hosts = new ApproverHosts({
+      const all = new ApprovalsOfReplicas({
+        messages: gateway.replica?.messages,
+        own: () => latest?.open,
+        logger,
+        onOpened: (approval) => asked.opened(approval),
+        onEnded: (id) => asked.ended(id),
+      });
+      const asked = new ApproverHosts({
         ...{ logger, redact },
         connected: () => gateway.connectedClients(),
-        decide: (id, decided, by) => latest?.open.decide(id, decided, by),
+        openFor: async (principal) => (namesApprover(latest, principal) ? all.list() : []),
+        decide: (id, decided, by) => all.decide(id, decided, by),
       });
-      replicas = new ApprovalsOfReplicas(gateway.replica?.messages, () => latest?.open);
+      gateway.onClientConnected((host) => asked.connected(host));
+      [hosts, replicas] = [asked, all];
       parts = partsIn(gateway, redact, { logger, notices, hosts, replicas });
     },
     decides({ features }, before, constraints) {
@@ -67,6 +78,10 @@ const ruleMatches = (policy: Policy | undefined): readonly CountedValue[] =>
     value: hits.count,
   }));
 
+/** Whether a rule has this principal decide. */
+const namesApprover = (policy: Policy | undefined, principal: Principal): boolean =>
+  policy?.carried.rules.some(({ config }) => isApprover(config.approvers ?? [], principal)) === true;
+
 /** What learns of approvals. */
 interface Told {
   readonly logger: Logger;
@@ -92,7 +107,9 @@ function partsIn(
       onOpened(approval, notify, opening) {
         notices.opened(approval, notify, opening);
         hosts.opened(approval);
+        inBackground(replicas.opened(approval), logger, "telling replicas of an approval");
       },
+      onDue: (id) => replicas.due(id),
       onEnded(ended) {
         hosts.ended(ended.approval.id);
         if (ended.isElsewhere === true) return;

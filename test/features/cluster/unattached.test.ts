@@ -43,6 +43,7 @@ test("its gateway closes it otherwise, so that it is not closed twice", async ()
     operatorUrl: () => undefined,
     approvalWaited: () => {},
     connectedClients: () => [],
+    onClientConnected: () => {},
     store: undefined,
     credentials: undefined,
     personSessions: undefined,

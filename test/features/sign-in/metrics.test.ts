@@ -25,6 +25,7 @@ test("renewals of tokens are counted by server and outcome, and tokens that end 
     operatorUrl: () => undefined,
     approvalWaited: () => {},
     connectedClients: () => [],
+    onClientConnected: () => {},
     ...{ store: undefined, replica: undefined, issuer: undefined },
     answerMs: () => 0,
     enterQueue: () => () => {},

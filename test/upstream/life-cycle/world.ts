@@ -105,6 +105,7 @@ export class World {
       operatorUrl: () => undefined,
       approvalWaited: () => {},
       connectedClients: () => [],
+      onClientConnected: () => {},
       ...{ store: undefined, replica: undefined, issuer: undefined },
       answerMs: () => 3_600_000,
       enterQueue: (server) => metrics.enterQueue(server),

@@ -1,8 +1,13 @@
-/** Asks approvers at their own hosts, those with a session that is connected, beside the console. The first decision holds; the other forms are withdrawn. */
-import type { ClientChannel } from "../../../core/client.js";
+/**
+ * Asks approvers at their own hosts, those with a session that is connected, beside the console: when an approval opens, and when such
+ * a host connects. The first decision holds; the other forms are withdrawn.
+ */
+import { LRUCache } from "lru-cache";
+import type { ClientChannel, Principal } from "../../../core/client.js";
 import { GatewayError } from "../../../core/errors.js";
 import { inBackground, type Logger } from "../../../core/logger.js";
 import { Stop } from "../../../core/stop.js";
+import { entryLimit } from "../../../runtime/cache-limits.js";
 import { isObject, type JsonObject, objectAt, stringAt } from "../../../wire/json.js";
 import { supportsFormElicitation } from "../approvals.js";
 import { displayedArguments, displayedName } from "../displayed-arguments.js";
@@ -16,21 +21,38 @@ export const MAX_FORMS_OF_HOST = 5;
 /** Characters of names. */
 const MAX_NAME = 200;
 
+/** Approvals whose hosts are remembered, so that none is asked twice. */
+const MAX_ASKED = 10_000;
+
 interface HostOptions {
   /** Those that can be asked now. */
   readonly connected: () => readonly ClientChannel[];
+  /** What is open, at any process, and may be for this principal: none where no rule names it. */
+  readonly openFor: (principal: Principal) => Promise<readonly OpenApproval[]>;
   /** Undefined, or why the decision does not hold. */
-  readonly decide: (id: string, decided: Decided, by: Decider) => string | undefined;
+  readonly decide: (id: string, decided: Decided, by: Decider) => Promise<string | undefined>;
   readonly logger: Logger;
   /** Takes known secrets out of a text. */
   readonly redact: (text: string) => string;
 }
 
+/** An approval that hosts here were asked about. */
+interface Asked {
+  /** Withdraws its forms. */
+  readonly stop: Stop;
+  /** By their affinity. */
+  readonly hosts: Set<string>;
+}
+
 /** The forms that are open at hosts of approvers. */
 export class ApproverHosts {
   readonly #options: HostOptions;
-  /** What withdraws the forms of an approval. */
-  readonly #open = new Map<string, Stop>();
+  readonly #asked = new LRUCache<string, Asked>({
+    ...entryLimit(MAX_ASKED),
+    perf: { now: () => performance.now() }, // resolved at each call, so that tests can inject time
+    dispose: ({ stop }) =>
+      stop.abort(new GatewayError("cancelled", "gateway", "this approval is no longer open")),
+  });
   /** Open forms by the affinity of their host. */
   readonly #forms = new Map<string, number>();
 
@@ -43,64 +65,70 @@ export class ApproverHosts {
     return [...this.#forms.values()].reduce((sum, count) => sum + count, 0);
   }
 
-  /** Asks all that can be asked; no host waits for it, and no call does. */
+  /** It is open, here or at another process. Asks all that can be asked; no host waits for it, and no call does. */
   opened(approval: OpenApproval): void {
-    const hosts = this.#options
-      .connected()
-      .filter(({ client }) => mayAsk(approval, client))
-      .filter(({ client }) => (this.#forms.get(client.affinity) ?? 0) < MAX_FORMS_OF_HOST)
-      .slice(0, MAX_HOSTS);
-    if (hosts.length === 0) return;
-    const stop = new Stop();
-    this.#open.set(approval.id, stop);
-    inBackground(
-      this.#askAll(approval, hosts, stop),
-      this.#options.logger,
-      "asking approvers at their hosts",
-    );
+    for (const host of this.#options.connected()) this.#askOnce(approval, host);
+  }
+
+  /** A host can be asked from now on: also about what was opened before. */
+  connected(host: ClientChannel): void {
+    if (!supportsFormElicitation(host)) return;
+    const asked = this.#options.openFor(host.client.principal).then((open) => {
+      // The first to expire comes first.
+      for (const approval of open.toReversed()) this.#askOnce(approval, host);
+    });
+    inBackground(asked, this.#options.logger, "asking an approver that has connected");
   }
 
   /** Its forms are withdrawn. */
   ended(id: string): void {
-    const reason = new GatewayError("cancelled", "gateway", "this approval is no longer open");
-    this.#open.get(id)?.abort(reason);
-    this.#open.delete(id);
+    this.#asked.delete(id);
   }
 
   close(): void {
-    for (const id of [...this.#open.keys()]) this.ended(id);
+    this.#asked.clear();
   }
 
-  /** Never rejects. */
-  async #askAll(approval: OpenApproval, hosts: readonly ClientChannel[], stop: Stop): Promise<void> {
-    const message = this.#options.redact(await messageOf(approval));
-    if (stop.signal.aborted) return;
-    await Promise.all(hosts.map((host) => this.#ask(approval, host, message, stop)));
-    if (this.#open.get(approval.id) === stop) this.#open.delete(approval.id);
-  }
-
-  async #ask({ id }: OpenApproval, host: ClientChannel, message: string, stop: Stop): Promise<void> {
+  /** Unless the host was asked before, or has too many forms. */
+  #askOnce(approval: OpenApproval, host: ClientChannel): void {
     const { affinity } = host.client;
+    const leftMs = approval.expiresAt - Date.now();
+    if (leftMs <= 0 || !mayAsk(approval, host.client)) return;
+    if ((this.#forms.get(affinity) ?? 0) >= MAX_FORMS_OF_HOST) return;
+    const asked = this.#asked.get(approval.id) ?? { stop: new Stop(), hosts: new Set() };
+    if (asked.hosts.has(affinity) || asked.hosts.size >= MAX_HOSTS) return;
+    asked.hosts.add(affinity);
+    if (asked.hosts.size === 1) this.#asked.set(approval.id, asked, { ttl: leftMs });
     this.#forms.set(affinity, (this.#forms.get(affinity) ?? 0) + 1);
+    const form = this.#ask(approval, host, asked.stop).finally(() => this.#formEnded(affinity));
+    inBackground(form, this.#options.logger, "asking an approver at a host");
+  }
+
+  async #ask(approval: OpenApproval, host: ClientChannel, { signal }: Stop): Promise<void> {
+    const { id } = approval;
     try {
+      const message = this.#options.redact(await messageOf(approval));
+      if (signal.aborted) return;
       const params = { mode: "form", message, requestedSchema: SCHEMA };
-      const answer = await host.request({ method: "elicitation/create", params }, stop.signal);
+      const answer = await host.request({ method: "elicitation/create", params }, signal);
       const decided = decisionIn(answer);
       if (decided === undefined) return;
       // Its groups as they are by now.
       const { principal } = host.client;
-      const refusal = this.#options.decide(id, decided, { principal, isOperator: false });
+      const refusal = await this.#options.decide(id, decided, { principal, isOperator: false });
       if (refusal !== undefined)
         this.#options.logger.info({ id, refusal }, "a decision at a host did not hold");
     } catch (error) {
       // The host cannot be asked, or its form was withdrawn: the approval waits for the others.
       if (!(error instanceof GatewayError))
         this.#options.logger.warn({ id, err: error }, "a host was not asked");
-    } finally {
-      const left = (this.#forms.get(affinity) ?? 1) - 1;
-      if (left > 0) this.#forms.set(affinity, left);
-      else this.#forms.delete(affinity);
     }
+  }
+
+  #formEnded(affinity: string): void {
+    const left = (this.#forms.get(affinity) ?? 1) - 1;
+    if (left > 0) this.#forms.set(affinity, left);
+    else this.#forms.delete(affinity);
   }
 }
 

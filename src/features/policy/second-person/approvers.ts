@@ -35,7 +35,7 @@ export function faultsOfApprovers({
 }
 
 /** Whether the principal is one of `approvers`: ids, and groups with their prefix. */
-const isApprover = (
+export const isApprover = (
   approvers: readonly string[],
   { id, groups }: Pick<Principal, "id" | "groups">,
 ): boolean =>

@@ -68,6 +68,8 @@ export interface ApprovalObserver {
   onOpened(approval: OpenApproval, notify: NotifyConfig | undefined, opening: Opening): void;
   /** Once, unless it opens again after it was withdrawn. */
   onEnded(ended: EndedApproval): void;
+  /** The time of one is over, which ends it. Default: it expires at once. */
+  onDue?: ((id: string) => void) | undefined;
 }
 
 interface Entry {
@@ -145,12 +147,17 @@ export class OpenApprovals {
       });
     }
     const wait = Math.min(Math.max(0, approval.expiresAt - Date.now()), MAX_TIMER_MS);
-    const timer = setTimeout(() => this.end(id, "expired"), wait).unref();
+    const timer = setTimeout(() => this.#onDue(id), wait).unref();
     this.#open.set(id, { approval, notify, length, timer, waiters: new Set() });
     this.#length += length;
     this.#openOf.set(key, ofPrincipal + 1);
     const isAgain = this.#ended.get(id)?.end === "withdrawn";
     this.observer?.onOpened(approval, notify, isAgain ? "again" : isContinued ? "continued" : "first");
+  }
+
+  #onDue(id: string): void {
+    if (this.observer?.onDue === undefined) this.end(id, "expired");
+    else this.observer.onDue(id);
   }
 
   /** Ends it; false where it is not open. `by`: who has decided. */
@@ -185,7 +192,8 @@ export class OpenApprovals {
   /** An approver decides: undefined, or why that cannot be, as a sentence. */
   decide(id: string, decided: Decided, by: Decider): string | undefined {
     const approval = this.get(id);
-    if (approval === undefined) return "there is no such open approval";
+    // One whose time is over may not have ended yet.
+    if (approval === undefined || approval.expiresAt <= Date.now()) return "there is no such open approval";
     const refusal = refusalOf(approval, by);
     if (refusal === undefined) this.end(id, decided, by);
     return refusal;

@@ -70,7 +70,11 @@ export class SecondPerson {
     if (end !== undefined) return { kind: "ended", id, end };
     if (expiresAt <= Date.now()) return { kind: "ended", id, end: "expired" };
     if (this.#open.get(id) === undefined) {
-      this.#open.add(await opened(waiting, id, at, expiresAt), rule.notify, known !== undefined);
+      const approval = await opened(waiting, id, at, expiresAt);
+      // Another replica may have ended it meanwhile.
+      const endMeanwhile = this.#open.endOf(id);
+      if (endMeanwhile !== undefined) return { kind: "ended", id, end: endMeanwhile };
+      this.#open.add(approval, rule.notify, known !== undefined);
       if (known === undefined) waiting.onOpened(id);
     }
     const began = performance.now();

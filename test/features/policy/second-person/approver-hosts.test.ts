@@ -112,7 +112,7 @@ testOf("admin")(
 
 const approval = (id: string): OpenApproval => ({
   ...{ id, tool: "files__wipe", server: "files", principal: "ann", principalKey: "ann", rule: "two-eyes" },
-  ...{ approvers: ["bob"], at: 0, expiresAt: 1_000, arguments: {} },
+  ...{ approvers: ["bob"], at: 0, expiresAt: Date.now() + 3_600_000, arguments: {} },
 });
 
 /** Hosts of these principals, which have each form open until it is withdrawn. */
@@ -131,7 +131,8 @@ function hostsOf(...clients: readonly Partial<ClientChannel["client"]>[]) {
     };
   });
   const hosts = new ApproverHosts({
-    ...{ connected: () => channels, decide: () => undefined, logger: SILENT, redact: (text) => text },
+    ...{ connected: () => channels, openFor: async () => [], logger: SILENT, redact: (text) => text },
+    decide: async () => undefined,
   });
   onTestFinished(() => hosts.close());
   return { hosts, asked };
