@@ -4,6 +4,7 @@ import { EvaluationWork, ExpressionError, loadLibrary, MAX_STEPS, matchCost, Wor
 import { celFunctions, searchable } from "./functions.js";
 import { jsonValues } from "./json-values.js";
 import { MemberReading } from "./member-twins.js";
+import { plainCondition } from "./plain-conditions.js";
 import { conjuncts, type Expr, type KnownMembers, translate } from "./translate.js";
 
 /** What an expression may look at, as JSON. */
@@ -108,6 +109,7 @@ export class ExpressionCompiler {
     const precheck = withExpressionErrors(() =>
       beforeCall(conjuncts(parse(text).expr).map(translated)).map((part) => plan(env, part.expr)),
     );
+    const plain = plainCondition(parse(text).expr, this.#compilePattern);
     const bindings = (facts: Facts) => ({
       tool: facts.tool,
       server: facts.server,
@@ -152,6 +154,11 @@ export class ExpressionCompiler {
     function evaluateWithin(facts: Facts, most: number): ConditionResult | undefined {
       work.begin(most);
       if (parts > most) return undefined;
+      const answer = plain?.(facts);
+      if (answer !== undefined) {
+        work.spend(parts);
+        return answer ? "yes" : "no";
+      }
       reading.begin();
       const exact = evaluateReading(facts);
       if (!reading.sawTwin || exact === undefined) return exact;

@@ -148,9 +148,13 @@ function walk({ celList, isCelList, isCelMap }: Cel, range: CelValue, depth: num
   return isCelMap(range) ? celList([...range.keys()]) : range;
 }
 
-/** Counted without making a list of them. */
 function characters(work: EvaluationWork, text: string): bigint {
   work.spend(readCost(text.length));
+  return BigInt(codePoints(text));
+}
+
+/** How many characters a text has, counted without making a list of them. */
+export function codePoints(text: string): number {
   let count = text.length;
   for (let at = 0; at < text.length; at += 1) {
     const unit = text.charCodeAt(at);
@@ -159,7 +163,7 @@ function characters(work: EvaluationWork, text: string): bigint {
       if (next >= 0xdc00 && next < 0xe000) count -= 1;
     }
   }
-  return BigInt(count);
+  return count;
 }
 
 /**
