@@ -10,6 +10,7 @@ import { isObject, stringAt } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import type { WrittenEvent } from "./line.js";
 import { workerFile } from "./names.js";
+import { hundredths, isoTime } from "./number-texts.js";
 import { argumentsReader, type RecordedArguments } from "./recorded-arguments.js";
 import type { AuditConfig } from "./section.js";
 import { AuditSink } from "./sink/sink.js";
@@ -73,7 +74,7 @@ export async function openAuditLog(config: AuditConfig, options: AuditOptions): 
       for (const event of interactionEvents(shown, source, reply)) writer.post(event);
     }
     const write = (args: RecordedArguments): boolean | Promise<boolean> =>
-      writer.add(texts.callEvent(record, safe, args));
+      writer.addToBatch(texts.callEvent(record, safe, args));
     const args = readArguments(source);
     const written = args instanceof Promise ? args.then(write) : write(args);
     if (source.record !== undefined) source.record.recorded = written;
@@ -161,12 +162,12 @@ class CachedTexts {
     if (server !== "") text += `,"server":${this.#quoted(server)}`;
     if (decision !== undefined) text += `,"decision":${this.#quoted(decision)}`;
     if (rule !== undefined) text += `,"rule":${this.#quoted(rule)}`;
-    text += `,"outcome":${this.#quoted(outcome)},"ms":{"total":${rounded(ms.total)},"queue":${rounded(ms.queue)},`;
-    text += `"policy":${rounded(ms.policy)},"upstream":${rounded(ms.upstream)},"input":${rounded(ms.input)}}`;
+    text += `,"outcome":${this.#quoted(outcome)},"ms":{"total":${hundredths(ms.total)},"queue":${hundredths(ms.queue)},`;
+    text += `"policy":${hundredths(ms.policy)},"upstream":${hundredths(ms.upstream)},"input":${hundredths(ms.input)}}`;
     if ("argumentsDigest" in args) text += `,"argumentsDigest":"${args.argumentsDigest}"`;
     else if ("arguments" in args) text += `,"arguments":${writeJson(args.arguments)}`;
     if (traceId !== undefined) text += `,"traceId":"${traceId}"`;
-    return { kind: "call", at: new Date(at).toISOString(), text };
+    return { kind: "call", at: isoTime(at), text };
   }
 }
 
@@ -174,8 +175,6 @@ const FOUND = {
   torn: "left with an incomplete last line, which is saved beside it",
   cut: "shorter than its head says",
 } as const;
-
-const rounded = (ms: number): number => Math.round(ms * 100) / 100;
 
 /** Maximum events per call. */
 const MAX_QUESTIONS = 32;

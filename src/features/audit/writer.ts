@@ -28,6 +28,8 @@ export class AuditWriter {
   #pending: (AuditEvent | WrittenEvent)[] = [];
   /** The file is opened or rotated, and buffered events are written then. */
   #work: Promise<boolean> | undefined;
+  /** Buffered lines of calls are written at the next tick. */
+  #batch: Promise<boolean> | undefined;
   #retry: NodeJS.Timeout | undefined;
   #headTimer: NodeJS.Timeout | undefined;
   #problem: string | undefined;
@@ -78,17 +80,31 @@ export class AuditWriter {
    * promise if the file is opened or rotated first; it does not reject.
    */
   add(event: AuditEvent | WrittenEvent): boolean | Promise<boolean> {
+    return this.#accepts(event) && (this.#work ?? this.#writePending());
+  }
+
+  /** Like `add`, but the lines of calls that end in the same turn of the event loop are written together, before its next tick. */
+  addToBatch(event: WrittenEvent): boolean | Promise<boolean> {
+    if (!this.#accepts(event)) return false;
+    this.#batch ??= new Promise((resolve) => {
+      process.nextTick(() => {
+        this.#batch = undefined;
+        resolve(this.#work ?? this.#writePending());
+      });
+    });
+    return this.#batch;
+  }
+
+  /** Whether the event may be written now. If not, it waits until the log works again, or is counted as lost. */
+  #accepts(event: AuditEvent | WrittenEvent): boolean {
     if (this.#isClosed) return false;
-    if (this.#problem !== undefined) {
-      if (this.#pending.length < MAX_PENDING) this.#pending.push(event);
-      else {
-        this.#lost += 1;
-        this.#lostSince += 1;
-      }
+    if (this.#problem !== undefined && this.#pending.length >= MAX_PENDING) {
+      this.#lost += 1;
+      this.#lostSince += 1;
       return false;
     }
     this.#pending.push(event);
-    return this.#work ?? this.#writePending();
+    return this.#problem === undefined;
   }
 
   /** Writes buffered events, retries once if the log failed, and closes the file. */
@@ -97,6 +113,7 @@ export class AuditWriter {
     this.#isClosed = true;
     clearTimeout(this.#retry);
     clearTimeout(this.#headTimer);
+    await this.#batch;
     await this.#work;
     if (this.#pending.length > 0) await this.#writeAnew();
     clearTimeout(this.#retry);
