@@ -205,16 +205,13 @@ function scalarOf(value: unknown): ReturnType<Read> {
 function constantOf(expr: Expr | undefined): string | number | boolean | undefined {
   if (expr?.exprKind.case !== "constExpr") return undefined;
   const { constantKind } = expr.exprKind.value;
-  switch (constantKind.case) {
-    case "stringValue":
-    case "boolValue":
-    case "doubleValue":
-      return constantKind.value;
-    case "int64Value": {
-      const value = Number(constantKind.value);
-      return Number.isSafeInteger(value) ? value : undefined;
-    }
-    default:
-      return undefined;
+  if (constantKind.case === "int64Value") {
+    const value = Number(constantKind.value);
+    return Number.isSafeInteger(value) ? value : undefined;
   }
+  const isPlain =
+    constantKind.case === "stringValue" ||
+    constantKind.case === "boolValue" ||
+    constantKind.case === "doubleValue";
+  return isPlain ? constantKind.value : undefined;
 }

@@ -23,7 +23,7 @@ const facts = (args: unknown): Facts => ({
 /** Sentences about failures may differ. */
 const kindOf = (answer: ConditionResult) => (typeof answer === "string" ? answer : "failed");
 
-/** A choice cannot be answered without the library, and leaves its condition as it is. */
+/** Only the library evaluates a conditional expression, here with the value of its condition. */
 const byLibrary = (text: string, given: Facts) =>
   compiler.compile(`(${text}) ? true : false`).evaluate(given);
 
