@@ -13,7 +13,10 @@ export interface Config {
   readonly file?: string;
   /** A digest of the file's text; absent like `file`. */
   readonly digest?: string;
-  /** The absolute paths of all files whose content is in it, such as those of `envFile`; absent like `file`. */
+  /**
+   * The absolute paths of files that are the gateway's alone: those whose content is in it, such as those of `envFile`, and those that
+   * its sections name (`SettingsSection.filesOf`); absent like `file`.
+   */
   readonly files?: readonly string[];
   readonly listen: ListenConfig;
   /** Authentication over HTTP; absent if none is required. */

@@ -17,6 +17,7 @@ import { type FileShape, fileSchema } from "./schema.js";
 import {
   conflictsOf,
   faultsOfSections,
+  filesOfSections,
   type LateFault,
   ownToolNames,
   type Section,
@@ -150,6 +151,8 @@ interface Content {
   readonly features: Config["features"];
   readonly servers: readonly ConfiguredServer[];
   readonly profiles: Config["profiles"];
+  /** As `Config.files`. */
+  readonly files: readonly string[];
 }
 
 interface WholeContent extends Content {
@@ -189,24 +192,25 @@ function readContent(opened: OpenedFile, positions: SourcePositions, options: Re
     defaults: shape,
     problemsOf: (ofServer) => positions.problems(ofServer),
   });
-  const asWritten = completed.map((server) => withConfigFiles(server, sections, [...configFiles]));
+  const files = [...configFiles, ...filesOfSections(sections, features)];
+  const asWritten = completed.map((server) => withConfigFiles(server, sections, files));
   const servers =
     naming === undefined ? asWritten : asWritten.map((server) => acceptExposedNames(server, naming));
   const profiles = readProfiles(findings, servers, sections, folder);
-  return { shape, listen, naming, auth, features, servers, profiles };
+  return { shape, listen, naming, auth, features, servers, profiles, files };
 }
 
 function configOf(
   text: string,
-  { path, configFiles }: OpenedFile,
-  { shape, listen, naming, auth, features, servers, profiles }: WholeContent,
+  { path }: OpenedFile,
+  { shape, listen, naming, auth, features, servers, profiles, files }: WholeContent,
   sections: readonly Section[],
 ): Config {
   const own = ownToolNames(sections, { features, profiles, servers });
   return {
     file: path,
     digest: createHash("sha256").update(text).digest("hex").slice(0, 16),
-    files: [...configFiles],
+    files,
     listen,
     ...(auth !== undefined && { auth }),
     servers,

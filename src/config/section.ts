@@ -59,6 +59,8 @@ export interface SettingsSection {
   obstaclesOf(settings: unknown): readonly Omit<SectionFault, "key">[];
   /** The values in the settings that no log may show. */
   secretsOf(settings: unknown): readonly string[];
+  /** The absolute paths of files that the settings name for the gateway alone. */
+  filesOf(settings: unknown): readonly string[];
   /** When a change takes effect. */
   readonly change: "reload" | "restart";
 }
@@ -141,11 +143,12 @@ export function sectionOf<Schema extends z.ZodType, Settings>(section: {
   readonly conflictsOf?: (settings: Settings, listen: ListenConfig) => readonly SectionFault[];
   readonly obstaclesOf?: (settings: Settings) => readonly Omit<SectionFault, "key">[];
   readonly secretsOf?: (settings: Settings) => readonly string[];
+  readonly filesOf?: (settings: Settings) => readonly string[];
   readonly change: "reload" | "restart";
 }): SettingsSection {
   const { complete, of = "file", faultsOf = () => [], warningsOf = () => [], secretsOf = () => [] } = section;
   const { exposed = (settings) => settings, ownTools = () => undefined, check, changes } = section;
-  const { conflictsOf = () => [], obstaclesOf = () => [] } = section;
+  const { conflictsOf = () => [], obstaclesOf = () => [], filesOf = () => [] } = section;
   return {
     ...section,
     check: check && ((settings, all) => check(settings as Settings, all)),
@@ -159,6 +162,7 @@ export function sectionOf<Schema extends z.ZodType, Settings>(section: {
     conflictsOf: (settings, listen) => conflictsOf(settings as Settings, listen),
     obstaclesOf: (settings) => obstaclesOf(settings as Settings),
     secretsOf: (settings) => secretsOf(settings as Settings),
+    filesOf: (settings) => filesOf(settings as Settings),
   };
 }
 
@@ -275,6 +279,13 @@ export const obstaclesOfSections = (
   features: Config["features"],
 ): readonly Omit<SectionFault, "key">[] =>
   withSettings(sections, features).flatMap(({ section, settings }) => section.obstaclesOf(settings));
+
+/** The files that sections name for the gateway alone. */
+export const filesOfSections = (
+  sections: readonly Section[],
+  features: Config["features"],
+): readonly string[] =>
+  withSettings(sections, features).flatMap(({ section, settings }) => section.filesOf(settings));
 
 /** The sections of the file that have settings. */
 const withSettings = (sections: readonly Section[], features: Config["features"]) =>

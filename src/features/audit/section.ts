@@ -97,6 +97,7 @@ export const section = sectionOf({
     ),
   change: "restart",
   secretsOf: ({ key, sink }: AuditConfig) => [key ?? [], sink?.secret ?? []].flat(),
+  filesOf: ({ file }: AuditConfig) => [file],
   warningsOf: ({ features: { audit } }) =>
     audit?.sink === undefined || audit.sink.secret !== undefined
       ? []

@@ -47,6 +47,8 @@ export const section = sectionOf({
   schema: schema.exactOptional().describe("The encryption of stored sign-ins. A change needs a restart."),
   change: "restart",
   secretsOf: (settings: CredentialsConfig | undefined) => settings?.keys ?? [],
+  filesOf: (settings: CredentialsConfig | undefined) =>
+    settings?.keyFile === undefined ? [] : [settings.keyFile],
   complete({ key, keyFile }: z.output<typeof schema>, folder): CredentialsConfig | undefined {
     if (key !== undefined && keyFile !== undefined)
       throw new SectionError(

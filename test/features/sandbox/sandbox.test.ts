@@ -136,13 +136,18 @@ fencedTest("a request to end reaches it, and it ends with its children", async (
 });
 
 fencedTest("a gateway that is killed leaves nothing of it, and hides its own files from it", async () => {
-  const folder = folderWith({ "home/.ssh/id": "key", "home/notes": "mine", "work/.secrets": "TOKEN=abc\n" });
+  const folder = folderWith({ "home/.ssh/id": "key", "home/notes": "mine", "work/.secrets": "TOKEN=abc\n", "work/.key": "" });
   const home = join(folder, "home");
   const cwd = join(folder, "work");
   const config = folderWith({});
   const file = join(config, "cardea.json");
   const servers = { shell: { ...shellIn(folder, { write: [cwd] }), start: "eager" } };
-  writeFileSync(file, JSON.stringify({ envFile: join(cwd, ".secrets"), mcpServers: servers }));
+  const named = {
+    ...(hasFeature("vault") && { credentials: { keyFile: join(cwd, ".key") } }),
+    ...(hasFeature("audit") && { audit: { file: join(cwd, ".audit") } }),
+  };
+  writeFileSync(join(cwd, ".key"), `${"k".repeat(43)}=\n`, { mode: 0o600 });
+  writeFileSync(file, JSON.stringify({ envFile: join(cwd, ".secrets"), mcpServers: servers, ...named }));
   const state = join(folder, "state");
   const ports = ["--port", "0", ...(hasFeature("admin") ? ["--admin-port", "0"] : [])];
   const env = { ...process.env, HOME: home, CARDEA_STATE_DIR: state };
@@ -150,6 +155,8 @@ fencedTest("a gateway that is killed leaves nothing of it, and hides its own fil
   const sh = (run: string) => callTool(gateway.url, "shell__sh", { run });
   expect((await sh(`ls ${home} ${home}/.ssh`)).trim()).toMatch(/notes\s+\S+\/\.ssh:$/);
   expect(await sh(`ls ${state}; cat ${cwd}/.secrets`)).toMatch(/ermission denied/);
+  if (hasFeature("vault")) expect(await sh(`cat ${cwd}/.key`)).toMatch(/ermission denied/);
+  if (hasFeature("audit")) expect(await sh(`cat ${cwd}/.audit`)).toMatch(/ermission denied/);
   expect(readdirSync(state).length).toBeGreaterThan(0);
   await sh("sleep 4712 >/dev/null 2>&1 & echo");
   const below = descendantsOf(gateway.process.pid);
