@@ -136,7 +136,12 @@ fencedTest("a request to end reaches it, and it ends with its children", async (
 });
 
 fencedTest("a gateway that is killed leaves nothing of it, and hides its own files from it", async () => {
-  const folder = folderWith({ "home/.ssh/id": "key", "home/notes": "mine", "work/.secrets": "TOKEN=abc\n", "work/.key": "" });
+  const folder = folderWith({
+    "home/.ssh/id": "key",
+    "home/notes": "mine",
+    "work/.secrets": "TOKEN=abc\n",
+    "work/.key": "",
+  });
   const home = join(folder, "home");
   const cwd = join(folder, "work");
   const config = folderWith({});
