@@ -1,8 +1,8 @@
 /**
  * `npm run test:all [-- flags]`: builds, checks and runs every test on each Node that the project is made for: whole matrices, and
  * 5,000 runs of each property. Flags go to vitest. With `--ends`, as CI does, the smallest and the newest Node run, with what CARDEA_SAMPLE
- * draws: the smallest a sample of every matrix (test/support/sample.ts) and half of the files that start programs, the newest a third of
- * the files, without what is in `REST` and `ONCE`.
+ * draws: the smallest a sample of every matrix (test/support/sample.ts) and a third of the files that start programs, the newest a quarter
+ * of the files, without what is in `REST` and `ONCE`.
  *
  * The first that fails ends the run, so that the failed tests are the last lines of its output.
  *
@@ -23,8 +23,8 @@ const REST = [
   ...["real", "scenarios", "policy", "resilience", "catalog", "core", "config", "patterns", "telemetry"],
   ...["docs", "architecture", "shipping", "console", "routing", "bench", "conformance"],
 ].flatMap((folder) => ["--exclude", `test/${folder}/**`]);
-/** Over the days each file runs on the newest Node: the seed of the samples says which third does today. */
-const SHARDS = 3;
+/** Over the days each file runs on the newest Node: the seed of the samples says which quarter does today. */
+const SHARDS = 4;
 /** The tests once, not again through `call_tool`. */
 const ONCE = ["--project", "!through*"];
 
@@ -32,12 +32,12 @@ const flags = process.argv.slice(2).filter((flag) => flag !== "--ends");
 const onlyEnds = flags.length < process.argv.length - 2;
 
 const seed = Number(process.env.CARDEA_SAMPLE ?? 0);
-/** A third of the files. */
+/** A quarter of the files. */
 const shard = `--shard=${(seed % SHARDS) + 1}/${SHARDS}`;
-/** Every other file that starts programs. */
-const halfOfPrograms = () =>
+/** Two of three files that start programs. */
+const programsLeftOut = () =>
   programTests(root)
-    .filter((_, at) => (at + seed) % 2 === 0)
+    .filter((_, at) => (at + seed) % 3 !== 0)
     .flatMap((path) => ["--exclude", path]);
 
 /** The program of that version, fetched where it is missing. Ends this process, loudly, where it cannot be had. */
@@ -62,7 +62,7 @@ build();
 for (const [version, program] of programs) {
   console.error(`\nNode ${version}`);
   const newest = version === NODES.at(-1);
-  const left = !onlyEnds ? [] : newest ? [...REST, ...ONCE, shard] : halfOfPrograms();
+  const left = !onlyEnds ? [] : newest ? [...REST, ...ONCE, shard] : programsLeftOut();
   const failed = await testAndCheck({
     program,
     flags: [...flags, ...left],
