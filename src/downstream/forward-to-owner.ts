@@ -195,7 +195,8 @@ class OwnersForwarder implements Forwarder {
       const outcome = await this.#forward(owner, forwarding);
       owners.onForwarded?.(outcome, performance.now() - startedAt);
       if (outcome === "answered") return "done";
-      if (outcome === "lost") throw lostError(forwarding);
+      // Reading what a process has kept changes nothing: it is read again, until its process answers or is known to be gone.
+      if (outcome === "lost" && kind !== "kept") throw lostError(forwarding);
       // Its process may live on, and what is its own is served by no other until it is known to be gone.
       if (outcome === "unreachable") break;
       if (outcome === "absent") gone = owner;
@@ -248,8 +249,8 @@ function issuedIn({ method, params }: Envelope): Pick<Forwarding, "id" | "kind">
 }
 
 /** What was posted may have had an effect; a stream can be opened again, and a session ended again. */
-const lostError = ({ request, kind }: Forwarding): GatewayError =>
-  request.method === "POST" && kind !== "kept"
+const lostError = ({ request }: Forwarding): GatewayError =>
+  request.method === "POST"
     ? new HttpRefusal(502, "outcome_unknown", "the process that served this exited; the outcome is unknown")
     : overloaded("the process that served this exited", RETRY_MS);
 

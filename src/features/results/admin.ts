@@ -32,10 +32,10 @@ export const rowsOf = (kept: KeptResults) =>
   kept
     .all()
     .slice(0, MAX_ROWS)
-    .map(({ at, principal, server, tool, json, expiresAt }) => ({
+    .map(({ at, principal, server, tool, members, expiresAt }) => ({
       time: new Date(at).toISOString(),
       principal: idOfKey(principal),
       ...{ server, tool },
-      bytes: json.length,
+      bytes: members.length + 1,
       expiresInMs: Math.max(0, Math.round(expiresAt - performance.now())),
     }));

@@ -1,15 +1,15 @@
 /** Which results are over their budget? Hosts get a preview of them, and they are kept. */
-import type { Call, Middleware, Reply } from "../../core/call.js";
+import { type Call, type Middleware, NOT_CACHEABLE, type Reply } from "../../core/call.js";
 import type { Logger } from "../../core/logger.js";
 import { TASK_METHODS } from "../../core/methods.js";
 import { cooperativeYield, LARGE_BYTES } from "../../runtime/cooperative-yield.js";
-import { isObject, type JsonObject } from "../../wire/json.js";
+import { isObject, type JsonObject, without } from "../../wire/json.js";
 import { writeJson } from "../../wire/json-text.js";
 import { Payload } from "../../wire/payload.js";
 import type { Budget, Budgets } from "./budgets.js";
 import type { KeptResults } from "./kept-results.js";
 import { previewResult } from "./preview/preview-result.js";
-import { sizeOfResult, tokensOf } from "./preview/sizes.js";
+import { type MeasuredResult, measuredResult, tokensOf } from "./preview/sizes.js";
 
 /** What the layer uses. */
 export interface LargeResultsOptions {
@@ -38,14 +38,18 @@ export function keepLargeResults({ budgets, kept, onSaved, logger }: LargeResult
   async function fitted(call: Call, reply: ResultReply, budget: Budget): Promise<Reply> {
     try {
       if (reply.result.members.length > LARGE_BYTES) await cooperativeYield();
+      // Of a cancelled call the host gets no result, and reads none.
+      if (call.signal.aborted) return reply;
       const whole = reply.result.object;
       const result = toolResultIn(call, whole);
       if (result === undefined) return reply;
-      const size = sizeOfResult(result);
-      if (size <= budget.characters) return reply;
-      const preview = previewAndKeep(call, result, size, budget);
-      const shown = result === whole ? preview : { ...whole, result: preview };
-      return { ...reply, result: Payload.ofObject(shown) };
+      const measured = measuredResult(result);
+      if (measured.size <= budget.characters) return reply;
+      const members = result === whole ? reply.result.members : writeJson(result).slice(1);
+      const preview = previewAndKeep(call, measured, members, budget);
+      // A host that cached the preview would show an id that is gone.
+      const shown = result === whole ? without(preview, CACHE_HINTS) : { ...whole, result: preview };
+      return { ...reply, result: Payload.ofObject(shown), freshness: NOT_CACHEABLE };
     } catch (error) {
       // A fault here costs tokens, and no result.
       logger.error(
@@ -56,20 +60,39 @@ export function keepLargeResults({ budgets, kept, onSaved, logger }: LargeResult
     }
   }
 
-  function previewAndKeep(call: Call, result: JsonObject, size: number, budget: Budget): JsonObject {
+  function previewAndKeep(
+    call: Call,
+    measured: MeasuredResult,
+    members: string | Buffer,
+    budget: Budget,
+  ): JsonObject {
     const { route, client } = call;
     const server = route?.upstream ?? "";
     const tool = route?.exposed ?? "";
-    const json = Buffer.from(writeJson(result));
     const { keepMs, serverBytes, characters: pageCharacters } = budget;
-    const id = kept.keep({ ...{ client, server, tool, json, keepMs, serverBytes, pageCharacters } })?.id;
-    const preview = previewResult(result, pageCharacters, {
-      ...{ id, size, tool, bytes: json.length, keep: durationText(keepMs) },
+    const own = ownBytes(members);
+    const id = kept.keep({
+      ...{ client, server, tool, members: own, keepMs, serverBytes, pageCharacters },
+    })?.id;
+    const preview = previewResult(measured, pageCharacters, {
+      ...{ id, size: measured.size, tool, bytes: own.length + 1, keep: durationText(keepMs) },
     });
-    onSaved(server, Math.max(0, tokensOf(size) - tokensOf(sizeOfResult(preview))));
+    onSaved(server, Math.max(0, tokensOf(measured.size) - tokensOf(measuredResult(preview).size)));
     return preview;
   }
 }
+
+/** How much larger the buffer that a result is a part of may be, so that the result is kept without a copy. */
+const MOST_AROUND = 1.25;
+
+/** The bytes of a result, without much around them that they would keep in memory. */
+function ownBytes(members: string | Buffer): Buffer {
+  if (typeof members === "string") return Buffer.from(members);
+  return members.buffer.byteLength <= members.length * MOST_AROUND ? members : Buffer.from(members);
+}
+
+/** Members with which servers of 2026-07-28 state how long a result may be cached. */
+const CACHE_HINTS = ["ttlMs", "cacheScope"];
 
 type ResultReply = Extract<Reply, { readonly kind: "result" }>;
 

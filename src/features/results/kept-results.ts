@@ -16,8 +16,8 @@ export interface KeptResult {
   readonly server: string;
   /** The name that the host has called. */
   readonly tool: string;
-  /** The whole result, as JSON. */
-  readonly json: Buffer;
+  /** The whole result as JSON, without its opening brace. */
+  readonly members: Buffer;
   /** How large a page of it may be, in characters of JSON. */
   readonly pageCharacters: number;
   readonly keepMs: number;
@@ -28,7 +28,7 @@ export interface KeptResult {
 }
 
 /** What is to be kept. */
-export type NewResult = Pick<KeptResult, "server" | "tool" | "json" | "pageCharacters" | "keepMs"> & {
+export type NewResult = Pick<KeptResult, "server" | "tool" | "members" | "pageCharacters" | "keepMs"> & {
   readonly client: Client;
   /** Of the server's results for this principal (bytes); undefined: no limit of its own. */
   readonly serverBytes: number | undefined;
@@ -77,10 +77,13 @@ export class KeptResults {
     while (this.#bytes > maxBytes) this.#dropOldestOf(this.#largestShelf());
   }
 
-  /** Undefined if it is larger than what its principal may have. */
+  /** Undefined if it is larger than what its principal may have. A result that is kept already stays the same one: tasks are polled. */
   keep({ client, serverBytes, ...result }: NewResult): KeptResult | undefined {
     const principal = principalKey(client.principal);
-    const size = result.json.length;
+    const session = client.session ? client.affinity : undefined;
+    const known = this.#equalTo(result, principal, session);
+    if (known !== undefined) return this.#used(known);
+    const size = result.members.length;
     const most = isIdentified(client.principal) ? this.#maxBytes * PRINCIPAL_SHARE : this.#maxBytes;
     if (size > Math.min(most, serverBytes ?? most)) return undefined;
     if (serverBytes !== undefined) this.#makeRoomForServer(principal, result.server, serverBytes - size);
@@ -89,7 +92,7 @@ export class KeptResults {
       ...result,
       id: withIssuer(this.issuer, randomBytes(ID_BYTES).toString("hex")),
       principal,
-      session: client.session ? client.affinity : undefined,
+      session,
       at: Date.now(),
       expiresAt: performance.now() + result.keepMs,
     };
@@ -109,15 +112,9 @@ export class KeptResults {
   /** The result of that id, if it is this client's; else undefined, as if it did not exist. Reading it keeps it longer. */
   read({ principal, affinity }: Client, id: string): KeptResult | undefined {
     const kept = this.#all.get(id);
-    const now = performance.now();
-    if (kept === undefined || kept.principal !== principalKey(principal) || kept.expiresAt <= now)
+    if (kept === undefined || kept.principal !== principalKey(principal) || hasExpired(kept))
       return undefined;
-    if (kept.session !== undefined && kept.session !== affinity) return undefined;
-    kept.expiresAt = now + kept.keepMs;
-    const shelf = this.#shelves.get(kept.principal);
-    shelf?.results.delete(id);
-    shelf?.results.set(id, kept);
-    return kept;
+    return kept.session === undefined || kept.session === affinity ? this.#used(kept) : undefined;
   }
 
   /** The session of that affinity has ended. */
@@ -146,13 +143,35 @@ export class KeptResults {
     this.#bytes = 0;
   }
 
+  #equalTo(
+    { server, tool, members, pageCharacters, keepMs }: Omit<NewResult, "client" | "serverBytes">,
+    principal: string,
+    session: string | undefined,
+  ): KeptResult | undefined {
+    for (const kept of this.#shelves.get(principal)?.results.values() ?? []) {
+      const isOfCaller = kept.session === session && kept.server === server && kept.tool === tool;
+      const isPaged = kept.pageCharacters === pageCharacters && kept.keepMs === keepMs;
+      if (isOfCaller && isPaged && kept.members.equals(members) && !hasExpired(kept)) return kept;
+    }
+    return undefined;
+  }
+
+  /** It goes last from now on. */
+  #used(kept: KeptResult): KeptResult {
+    kept.expiresAt = performance.now() + kept.keepMs;
+    const shelf = this.#shelves.get(kept.principal);
+    shelf?.results.delete(kept.id);
+    shelf?.results.set(kept.id, kept);
+    return kept;
+  }
+
   #makeRoomForServer(principal: string, server: string, most: number): void {
     const shelf = this.#shelves.get(principal);
     const own = [...(shelf?.results.values() ?? [])].filter((kept) => kept.server === server);
-    let bytes = own.reduce((sum, { json }) => sum + json.length, 0);
+    let bytes = own.reduce((sum, { members }) => sum + members.length, 0);
     for (const kept of own) {
       if (bytes <= most) return;
-      bytes -= kept.json.length;
+      bytes -= kept.members.length;
       this.#drop(kept);
     }
   }
@@ -183,12 +202,12 @@ export class KeptResults {
     this.#drop(oldest);
   }
 
-  #drop({ id, principal, json }: KeptResult): void {
+  #drop({ id, principal, members }: KeptResult): void {
     if (!this.#all.delete(id)) return;
-    this.#bytes -= json.length;
+    this.#bytes -= members.length;
     const shelf = this.#shelves.get(principal);
     if (shelf === undefined) return;
-    shelf.bytes -= json.length;
+    shelf.bytes -= members.length;
     shelf.results.delete(id);
     if (shelf.results.size === 0) this.#shelves.delete(principal);
   }
@@ -209,3 +228,5 @@ export class KeptResults {
     }
   }
 }
+
+const hasExpired = ({ expiresAt }: KeptResult): boolean => expiresAt <= performance.now();

@@ -177,6 +177,31 @@ test("a POST to an owner that ends without a response has an unknown outcome; a 
   expect(outcomes).toEqual(["lost", "lost", "lost"]);
 });
 
+test("what a process kept is asked for again when the process ends in the middle, and is answered here when it is gone", async () => {
+  const outcomes: ForwardOutcome[] = [];
+  const ending = await listening(createHttp((request) => request.socket.destroy()));
+  const owners: Owners = {
+    isForeign: () => true,
+    locate: (_id, _kind, _hops, gone) => {
+      if (gone !== undefined) return "here";
+      return ownerAt(outcomes.length === 0 ? ending : REFUSED);
+    },
+    onForwarded: (outcome) => outcomes.push(outcome),
+    close() {},
+  };
+  const forwarder = createForwarder(owners, SILENT, { connectMs: 60_000, issuedIn: () => "abcde-1" });
+  onTestFinished(() => forwarder.close());
+  const read = { jsonrpc: "2.0", id: 1, method: "resources/read", params: {} } as const;
+  const url = await listening(
+    createHttp((request, response) => {
+      const forwarding = forwarder.forwardByMessage({ request, response, principal: ANN }, read, "{}");
+      forwarding?.then((outcome) => outcome === "here" && response.end("served here"));
+    }),
+  );
+  const answer = await send(url, { method: "POST", headers: {}, body: "{}" });
+  expect([answer.text, outcomes]).toEqual(["served here", ["lost", "absent"]]);
+});
+
 test("a connection that an owner closes during its stop has not taken the request, which is retried on another one", async () => {
   const bodies: string[] = [];
   let heads = 0;

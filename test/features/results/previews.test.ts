@@ -34,6 +34,14 @@ const RESULTS: Readonly<Record<string, Json>> = {
       text(`<!DOCTYPE html><html><body>${lines(900, (at) => `<p>Rule <b>${at}</b></p>`)}</body></html>`),
     ],
   },
+  odd: {
+    content: [
+      text(
+        `<html><head><title>not shown</title></head><BODY>\u00a0 one&nbsp;two <SPAN>three</SPAN>&#10;<script>if (a < b) {}</SCRIPT >${"<!-- <p>no</p> -->"}` +
+          `<h1>&AMP;&bogus; &#x1F600; caf\u00e9 \u65e5\u672c</h1>${lines(900, (at) => `<custom-part>5 ${at}</custom-part>`)}</BODY></html>`,
+      ),
+    ],
+  },
   tree: {
     content: [
       text(
@@ -120,4 +128,16 @@ test("of a tree: names at each level; a match names the way to it", async () => 
   expect(textOf(result)).toContain('{"name": "folder-3"');
   const found = textOf(await readOn(host, idOf(result), { search: "file-31-7" }));
   expect(found).toMatch(/^\/31\/children\/7 \(folder-31\): \{"name":"file-31-7","size":7\}/);
+});
+
+test("the text of a page has its characters, and nothing of scripts, comments and heads", async () => {
+  const shown = await preview("odd");
+  const whole = await readOn(host, idOf(shown), { limit: 5 });
+  expect(textOf(whole).split("\n")).toEqual([
+    "one two three",
+    "&&bogus; 😀 café 日本",
+    "5 0",
+    "5 1",
+    "5 2",
+  ]);
 });

@@ -141,14 +141,14 @@ export const PLAIN = {
   refuse_with({ error: { code, message, data } }) {
     throw Object.assign(new Error(message), { code, data });
   },
-  /** A line of each level, and how far it has come, before the answer. */
-  async work({ steps = 3 }, room) {
+  /** A line of each level, and how far it has come, before the answer, which is `text`. */
+  async work({ steps = 3, text = "worked" }, room) {
     for (let step = 1; step <= steps; step += 1) {
       await room.pause();
       for (const level of ["debug", "info", "error"]) room.log(level, `${level} ${step}`);
       room.progress(step, steps);
     }
-    return say("worked");
+    return say(text);
   },
   /** Logs a line of each level outside of any call. */
   talk_later(_args, room) {

@@ -2,17 +2,22 @@
 import { isObject, type JsonObject, stringAt, without } from "../../../wire/json.js";
 import { writeJson } from "../../../wire/json-text.js";
 import { textOfBlock } from "../reading/document.js";
-import { containerIn } from "../reading/json-document.js";
+import { clipped } from "../reading/escaped.js";
+import { containerIn, isContainer } from "../reading/json-document.js";
 import { notesOf, structureNotes, textBlock, type WholeResult } from "./notes.js";
 import { LEAST_BLOCK, type PlacedBlock, shrunkBlocks } from "./preview-blocks.js";
-import { sizeOfBlock } from "./sizes.js";
+import { previewJson } from "./preview-json.js";
+import { type MeasuredResult, sizeOfBlock } from "./sizes.js";
 
 /** What `content` itself takes (characters). */
 const FRAME = 40;
 
 /** @param most the budget, in characters of JSON without images and audio */
-export function previewResult(result: JsonObject, most: number, whole: WholeResult): JsonObject {
-  const structure = Object.hasOwn(result, "structuredContent") ? writeJson(result.structuredContent) : "";
+export function previewResult(
+  { result, structure }: MeasuredResult,
+  most: number,
+  whole: WholeResult,
+): JsonObject {
   const blocks = Array.isArray(result.content) ? result.content.filter(isObject) : [];
   const notes = notesOf(whole, most);
   const left = most - FRAME - writeJson(notes).length;
@@ -25,12 +30,19 @@ export function previewResult(result: JsonObject, most: number, whole: WholeResu
   const keepsStructure = structure !== "" && structure.length + LEAST_BLOCK <= left;
   const room = left - (keepsStructure ? structure.length + 24 : 0);
   const isStructureOnly = blocks.length === 0 && structure !== "" && !keepsStructure;
-  const placed = isStructureOnly ? [{ block: textBlock(structure), path: "" }] : placedBlocks(blocks);
-  const shown = shrunkBlocks(placed, room, most);
+  const shown = isStructureOnly
+    ? [structureBlock(result.structuredContent, structure, room)]
+    : shrunkBlocks(placedBlocks(blocks), room, most);
   return {
     ...(keepsStructure ? result : without(result, ["structuredContent"])),
     content: [...shown, ...notes],
   };
+}
+
+/** The shape of a structure, which no text repeats. */
+function structureBlock(structure: unknown, json: string, room: number): JsonObject {
+  const most = room - sizeOfBlock(textBlock("")) - 1;
+  return textBlock(isContainer(structure) ? previewJson(structure, most) : clipped(json, most));
 }
 
 /** With the paths that read their texts. */

@@ -10,17 +10,26 @@ export function sizeOfBlock(block: JsonObject): number {
   return size;
 }
 
-/** The size of a result in characters: of its texts, and of everything else as JSON. */
-export function sizeOfResult(result: JsonObject): number {
+/** A result, and what it takes. */
+export interface MeasuredResult {
+  readonly result: JsonObject;
+  /** In characters: of its texts, and of everything else as JSON. */
+  readonly size: number;
+  /** The JSON of its structure, which is written once; empty if it has none. */
+  readonly structure: string;
+}
+
+/** Measures a result. */
+export function measuredResult(result: JsonObject): MeasuredResult {
   const { content, structuredContent } = result;
-  let size = structuredContent === undefined ? 0 : writeJson(structuredContent).length;
-  if (!Array.isArray(content)) return size;
-  for (const block of content as readonly JsonObject[]) {
+  const structure = structuredContent === undefined ? "" : writeJson(structuredContent);
+  let size = structure.length;
+  for (const block of Array.isArray(content) ? (content as readonly JsonObject[]) : []) {
     const text = block?.type === "text" ? stringAt(block, "text") : undefined;
     // Some servers send an object as the text: it counts as JSON.
     size += text?.length ?? sizeOfBlock(block ?? {});
   }
-  return size;
+  return { result, size, structure };
 }
 
 /** Rounded up. */

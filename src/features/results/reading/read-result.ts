@@ -84,8 +84,8 @@ async function pageFor(result: KeptResult, query: ReadQuery, room: number): Prom
   return isBeyond ? { ...page, text: `(nothing: there are ${page.total} ${page.unit})` } : page;
 }
 
-function documentAt({ json }: KeptResult, path: string): Document {
-  const whole = parseJson(json.toString());
+function documentAt({ members }: KeptResult, path: string): Document {
+  const whole = parseJson(`{${members.toString()}`);
   if (!isObject(whole)) throw new TypeError("a kept result must be an object");
   try {
     const part = partOf(whole, path);
