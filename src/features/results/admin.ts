@@ -36,6 +36,6 @@ export const rowsOf = (kept: KeptResults) =>
       time: new Date(at).toISOString(),
       principal: idOfKey(principal),
       ...{ server, tool },
-      bytes: members.length + 1,
+      bytes: members.length,
       expiresInMs: Math.max(0, Math.round(expiresAt - performance.now())),
     }));

@@ -195,7 +195,7 @@ test("what a process kept is asked for again when the process ends in the middle
   const url = await listening(
     createHttp((request, response) => {
       const forwarding = forwarder.forwardByMessage({ request, response, principal: ANN }, read, "{}");
-      forwarding?.then((outcome) => outcome === "here" && response.end("served here"));
+      void forwarding?.then((outcome) => outcome === "here" && response.end("served here"));
     }),
   );
   const answer = await send(url, { method: "POST", headers: {}, body: "{}" });

@@ -56,7 +56,7 @@ describe.each([HOSTS.legacyHttp, HOSTS.modernHttp])("$name", (kind) => {
       expect(textOf(page)).toBe("word 499");
     });
 
-    test("hears of progress before the preview", async () => {
+    test("receives progress before the preview", async () => {
       const before = host.heard.length;
       const calling = host.call(`${key}__work`, { steps: 4, text: LONG }, undefined, { progressToken: "p" });
       const preview = resultIn(await calling.outcome);
