@@ -111,6 +111,11 @@ export interface Catalog extends AwaitedTools {
   ownLists(server: string, kind: ListKind): readonly (readonly JsonObject[])[];
   /** Resolves when the first start of a server is over and it has listed for `client`, or has failed. Never rejects. */
   whenLoaded(server: string, client: Client): Promise<void>;
+  /**
+   * Loads all lists of a server for `client`, however long it takes to connect; again where the last attempt has failed. Resolves
+   * to whether they are known. Never rejects.
+   */
+  loadWhole(server: string, client: Client): Promise<boolean>;
   /** The server description for `client`, from the available lists. */
   describe(client: Client): ServerDescription;
   /** The list entry of a tool by a name that `client` may use. */

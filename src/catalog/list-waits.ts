@@ -45,7 +45,7 @@ export class ListWaits {
 
   /** For lists that are not complete, by default for `callWaitMs`. A load that has taken longer than the limit already is not waited for. */
   async forLists(client: Client, limit?: WaitLimit): Promise<void> {
-    const { upstream, lists, refresh, firstStart, callWaitMs } = this.#server;
+    const { upstream, lists, firstStart, callWaitMs } = this.#server;
     const { ms = callWaitMs, signal } = limit ?? {};
     const until = performance.now() + ms;
     await firstStart.wait(ms, signal);
@@ -55,12 +55,7 @@ export class ListWaits {
     const mayDiffer = upstream.state === "needs_sign_in" || isReachedAlone(upstream, client);
     if (!(isUsable(upstream) || mayDiffer) || lists.isComplete(listScope)) return;
     // The first client of a class opens its connection and asks for all others of its kind.
-    const load = this.#loads.join(listScope, async () => {
-      const connection = lists.register(listScope, client);
-      connection.openedAt = performance.now();
-      await refresh.load(connection);
-      return lists.isComplete(listScope);
-    });
+    const load = this.#loads.join(listScope, () => this.#load(listScope, client));
     if (load === undefined || load.isRetry) return;
     await awaitWithin(Math.min(until, load.since + ms) - performance.now(), load.done, signal);
   }
@@ -93,6 +88,24 @@ export class ListWaits {
     if (upstream.state === "starting") await firstStart.ended;
     await loaded();
     await prepare(client);
+  }
+
+  /** As `whenLoaded`, and once more where the last attempt has failed. Resolves to whether all lists of `client` are known. */
+  async loadWhole(client: Client): Promise<boolean> {
+    await this.whenLoaded(client);
+    const { upstream, lists } = this.#server;
+    const listScope = upstream.listScope(client);
+    if (isUsable(upstream) && !lists.isComplete(listScope))
+      await this.#loads.join(listScope, () => this.#load(listScope, client), "ignored")?.done;
+    return lists.isComplete(listScope);
+  }
+
+  async #load(listScope: ListScope, client: Client): Promise<boolean> {
+    const { lists, refresh } = this.#server;
+    const connection = lists.register(listScope, client);
+    connection.openedAt = performance.now();
+    await refresh.load(connection);
+    return lists.isComplete(listScope);
   }
 
   #register(client: Client): ListScope {

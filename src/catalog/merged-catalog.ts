@@ -225,6 +225,10 @@ export class MergedCatalog implements Catalog {
     await this.#servers.get(server)?.whenLoaded(client);
   }
 
+  async loadWhole(server: string, client: Client): Promise<boolean> {
+    return (await this.#servers.get(server)?.loadWhole(client)) ?? false;
+  }
+
   describe(client: Client): ServerDescription {
     const { lists, self, naming } = this.#options;
     const view = this.#views.of(client);

@@ -216,6 +216,11 @@ export class ServerLists {
     return this.#waits.whenLoaded(client);
   }
 
+  /** The same, as often as it is called; resolves to whether all lists of `client` are known. Never rejects. */
+  loadWhole(client: Client): Promise<boolean> {
+    return this.#waits.loadWhole(client);
+  }
+
   /** Drops what was kept for a session. */
   releaseClient(affinity: string): void {
     const connection = this.#lists.forget(affinity);

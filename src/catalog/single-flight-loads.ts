@@ -23,13 +23,17 @@ export class SingleFlightLoads {
 
   /**
    * The load for the class of `audience`: the running one, or a new one by `ask`. Undefined during the pause after a
-   * failure. `ask` resolves to whether the lists were loaded.
+   * failure, unless it is `ignored`. `ask` resolves to whether the lists were loaded.
    */
-  join({ capabilityClass: name }: ListScope, ask: () => Promise<boolean>): ListLoad | undefined {
+  join(
+    { capabilityClass: name }: ListScope,
+    ask: () => Promise<boolean>,
+    pause: "kept" | "ignored" = "kept",
+  ): ListLoad | undefined {
     const underWay = this.#running.get(name);
     if (underWay !== undefined) return underWay;
     const since = performance.now();
-    if (since < (this.#failed.get(name) ?? 0)) return undefined;
+    if (pause === "kept" && since < (this.#failed.get(name) ?? 0)) return undefined;
     const isRetry = this.#failed.has(name);
     const load: ListLoad = { done: this.#await(name, ask), since, isRetry };
     this.#running.set(name, load);

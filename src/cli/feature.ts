@@ -137,6 +137,8 @@ export interface Feature {
   open(config: FeaturedConfig, context: FeatureContext): Promise<OpenFeature | undefined>;
   /** Changes the starts of processes for a command that runs no gateway, such as `cardea doctor`; a gateway uses `OpenFeature.startLayer`. */
   startLayer?(config: FeaturedConfig, context: FeatureContext): Promise<StartLayer | undefined>;
+  /** The package that a start line fetches in an exact version; undefined for any other line. */
+  pinnedPackage?(command: string, args: readonly string[]): Promise<PinnedPackage | undefined>;
   /** What becomes of an entry that a person adds to a config. */
   refine?(added: AddedEntry): Promise<RefinedEntry>;
   /** Opens the store that this process shares with others, for a command without a gateway; undefined if nothing of it is there. */
@@ -163,6 +165,14 @@ export interface Feature {
   probe?(probed: ProbedServer, context: FeatureContext): Promise<ProbeResult>;
   /** Finds what each of several processes would find wrong, before there are any. @throws RangeError as `open` does */
   check?(config: FeaturedConfig, context: FeatureContext): Promise<void>;
+}
+
+/** A package in an exact version, as a start line has it. */
+export interface PinnedPackage {
+  readonly name: string;
+  readonly version: string;
+  /** The arguments of the line, with the package without its version. */
+  readonly args: readonly string[];
 }
 
 /** A server to probe. */

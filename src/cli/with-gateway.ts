@@ -40,6 +40,8 @@ interface WithGatewayOptions {
   readonly shell: CommandContext;
   /** Whether the command's own gateway starts all servers, including those with cached lists. Default: false. */
   readonly startsAll?: boolean;
+  /** The config of the command's own gateway, such as one without servers that the command need not start. Default: the config. */
+  readonly narrow?: (config: Config) => Promise<Config>;
   /** Whether the command calls a tool, which not every running gateway allows. Default: false. */
   readonly calls?: boolean;
 }
@@ -76,7 +78,8 @@ export async function withGateway(options: WithGatewayOptions, work: Work): Prom
   if (refusal !== undefined) return refusal;
   const quiet = await shell.openLog({ quiet: true });
   quiet.addSecrets(secretsOf(opened.loaded));
-  const gateway = await shell.createGateway(options.startsAll === true ? startingAll(config) : config, quiet);
+  const own = (await options.narrow?.(config)) ?? config;
+  const gateway = await shell.createGateway(options.startsAll === true ? startingAll(own) : own, quiet);
   try {
     return await guarded(log, shell, () => work(gateway, log, config));
   } finally {

@@ -1,13 +1,11 @@
 /** What commands would start or connect to with a config, as its text says it: for a person, and as a digest. */
 import { createHash } from "node:crypto";
 import { dirname } from "node:path";
-import { isHostFile, stripHostFile } from "./host-config-file.js";
 import { namedFiles, type ReadNamedFile } from "./named-files.js";
-import { parse } from "./open-file.js";
-import { isDisabled } from "./read-servers.js";
 import { channelsOf, type Section } from "./section.js";
-import { isServerKey, URL_KEYS } from "./server-keys.js";
+import { URL_KEYS } from "./server-keys.js";
 import { plainValue } from "./tree.js";
+import { type WrittenServer, writtenServers, writtenTree } from "./written-servers.js";
 
 /** The servers of a config that are not disabled. */
 export interface StartPlan {
@@ -16,8 +14,6 @@ export interface StartPlan {
   /** Of everything that decides what is started, with which arguments and environment, and which URLs are connected to. */
   readonly digest: string;
 }
-
-type Server = Readonly<Record<string, unknown>>;
 
 /** Keys that decide what hosts see of a server, and when, not what is started. */
 const HARMLESS: ReadonlySet<string> = new Set([
@@ -37,22 +33,16 @@ export function startPlan(
   isNamable: (value: string) => boolean,
   read?: ReadNamedFile,
 ): StartPlan {
-  const { tree: whole } = parse(text.replace(/^\uFEFF/, ""), path);
+  const tree = writtenTree(text, path, sections);
   const readFile = namedFiles(dirname(path), read);
   const hash = createHash("sha256");
   const lines: string[] = [];
-  if (whole?.kind !== "object") return { lines, digest: hash.digest("hex") };
-  const { tree } = isHostFile(path, whole) ? stripHostFile(whole, sections) : { tree: whole };
+  if (tree === undefined) return { lines, digest: hash.digest("hex") };
   const placeKeys = [...URL_KEYS, ...channelsOf(sections).flatMap((channel) => channel.placeKeys)];
-  for (const [key, { value }] of tree.members) {
-    if (!isServerKey(key) || value.kind !== "object") continue;
-    for (const [name, { value: member }] of value.members) {
-      if (member.kind !== "object" || isDisabled(member)) continue;
-      const server = plainValue(member) as Server;
-      lines.push(`${name}: ${describe(server, placeKeys, isNamable)}`);
-      const facts = Object.entries(server).filter(([each]) => !HARMLESS.has(each));
-      hash.update(JSON.stringify([name, sorted(facts), contentOf(server.envFile, readFile)]));
-    }
+  for (const [name, server] of writtenServers(tree)) {
+    lines.push(`${name}: ${describe(server, placeKeys, isNamable)}`);
+    const facts = Object.entries(server).filter(([each]) => !HARMLESS.has(each));
+    hash.update(JSON.stringify([name, sorted(facts), contentOf(server.envFile, readFile)]));
   }
   // Its values stand for variables of the servers.
   const variables = tree.members.get("envFile");
@@ -74,7 +64,7 @@ const sorted = (facts: readonly (readonly [string, unknown])[]) =>
   facts.toSorted(([one], [other]) => (one < other ? -1 : 1));
 
 function describe(
-  server: Server,
+  server: WrittenServer,
   placeKeys: readonly string[],
   isNamable: (value: string) => boolean,
 ): string {

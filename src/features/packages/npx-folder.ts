@@ -36,11 +36,12 @@ export function installedFor(
   return installedIn(folder, name, isNamed ? rest[0] : undefined);
 }
 
-/** In the project of the working directory, which `npx` prefers. */
-export function installedInProject({ name }: PackageStart, { cwd }: Place): Installed | undefined {
+/** In the project of the working directory, which `npx` prefers, unless the line has another exact version. */
+export function installedInProject({ name, pin }: PackageStart, { cwd }: Place): Installed | undefined {
   for (let folder = cwd; ; folder = dirname(folder)) {
     const found = installedIn(folder, name, undefined);
-    if (found !== undefined || dirname(folder) === folder) return found;
+    if (found !== undefined) return pin === undefined || pin === found.version ? found : undefined;
+    if (dirname(folder) === folder) return undefined;
   }
 }
 

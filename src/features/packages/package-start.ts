@@ -1,4 +1,5 @@
 /** Which package does a start line fetch, in which version, and where in the line does it stand? */
+import type { PinnedPackage } from "../../cli/feature.js";
 import { programName } from "../../config/package-runner.js";
 
 /** Whose packages they are. */
@@ -83,6 +84,14 @@ export function packageStart(command: string, args: readonly string[]): PackageS
   const found = findPackage(args, words.length, ecosystem);
   const parts = found && (ecosystem === "npm" ? npmParts(found.text) : pythonParts(found.text));
   return found && parts && { runner: [program, ...words].join(" "), ecosystem, ...found, ...parts };
+}
+
+/** The package of a line that fetches no other one; undefined if its version is not exact. */
+export function pinnedPackage(command: string, args: readonly string[]): PinnedPackage | undefined {
+  const line = packageStart(command, args);
+  if (line?.pin === undefined || line.all.length > 1) return undefined;
+  const { name, pin, at, before } = line;
+  return { name, version: pin, args: args.with(at, `${before}${name}`) };
 }
 
 type Found = Pick<PackageStart, "text" | "at" | "before" | "isNamed" | "rest" | "all">;

@@ -43,6 +43,8 @@ export const PAGE = page({
         ),
         /** With `definitions=true`: the content of its section in the lock, as it is now; null while it is unknown. */
         definitions: z.looseObject({}).nullable().optional(),
+        /** Why they are null although the server is there. */
+        unread: z.string().optional(),
       }),
     ),
   }),

@@ -17,11 +17,32 @@ const CAPABLE_CLIENT: Client = {
   capabilities: { elicitation: { form: {}, url: {} }, sampling: { tools: {}, context: {} }, roots: {} },
 };
 
-/** Waits until the servers have listed for hosts without capabilities, and for hosts with all of them. Never rejects. */
-export async function prepareLists(pipeline: Pipeline, signal: StopSignal): Promise<void> {
+/** Servers that list at the same time for hosts with capabilities: each may need a process for that. */
+const AT_ONCE = 4;
+/** How often a server is asked that does not list for them. */
+const ATTEMPTS = 3;
+
+/**
+ * Waits until the servers have listed for hosts without capabilities, and for hosts with all of them, however long they take.
+ * Resolves to those that have listed for the first ones only. Never rejects.
+ */
+export async function prepareLists(pipeline: Pipeline, signal: StopSignal): Promise<ReadonlySet<string>> {
   const { catalog, servers } = pipeline;
-  await Promise.all([...servers.keys()].map((name) => catalog.whenLoaded(name, OPERATOR_CLIENT)));
-  await catalog.prepareLists(CAPABLE_CLIENT, signal);
+  const names = [...servers.keys()];
+  await Promise.all(names.map((name) => catalog.whenLoaded(name, OPERATOR_CLIENT)));
+  const left = names.values();
+  const partial = new Set<string>();
+  const loadLeft = async (): Promise<void> => {
+    for (const name of left) {
+      let isWhole = false;
+      for (let attempt = 0; attempt < ATTEMPTS && !isWhole && !signal.aborted; attempt += 1)
+        isWhole = await catalog.loadWhole(name, CAPABLE_CLIENT);
+      // What cannot be listed for any host is no part that is missing.
+      if (!isWhole && catalog.ownEntries(name) !== undefined) partial.add(name);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, loadLeft));
+  return partial;
 }
 
 /** Ends what `prepareLists` has kept. */

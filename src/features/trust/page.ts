@@ -49,19 +49,22 @@ export async function trustPage(
         ...{ kind: each.kind, name: each.name, change: each.change },
         text: clauseOf(each),
       })),
-      ...(definitions !== undefined && { definitions: definitions(server) }),
+      ...definitions?.(server),
     })),
   };
 }
 
-/** What each server says now, as it would stand in the lock. */
+/** Of a server whose lists are known in part. */
+const UNREAD = "it has not listed what it has for hosts that can be asked";
+
+/** What each server says now, as it would stand in the lock; null where that is unknown, or known in part. */
 async function definitionsOf(
   gateway: RunningGateway,
   redact: (text: string) => string,
   signal: StopSignal,
-): Promise<(server: string) => JsonObject | null> {
+): Promise<(server: string) => { readonly definitions: JsonObject | null; readonly unread?: string }> {
   const pipeline = gateway.pipeline();
-  await prepareLists(pipeline, signal);
+  const partial = await prepareLists(pipeline, signal);
   const starts = await startLines(gateway, redact);
   const current = new Map(
     [...pipeline.servers.keys()].map((name) => [name, currentServer(pipeline, name, starts.get(name))]),
@@ -69,11 +72,12 @@ async function definitionsOf(
   releaseLists(pipeline);
   return (server) => {
     const known = current.get(server);
-    if (known === undefined) return null;
+    if (partial.has(server)) return { definitions: null, unread: UNREAD };
+    if (known === undefined) return { definitions: null };
     const { start = {}, name, instructions, lists, isMet } = known;
     const { tools = [], prompts = [], resources = [], resourceTemplates = [] } = lists;
     const locked = lockedLists({ tools, prompts, resources, resourceTemplates });
     const written = writtenServer({ start, name, instructions, lists: locked });
-    return { ...written, isMet };
+    return { definitions: { ...written, isMet } };
   };
 }

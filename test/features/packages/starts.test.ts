@@ -1,4 +1,6 @@
 /** Which version of a package runs, with npm and a registry of the test. */
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { expect, test } from "vitest";
 import { type ProbeResult, probeServer } from "../../../src/cli/probe.js";
 import { usableServers } from "../../../src/config/config.js";
@@ -65,6 +67,16 @@ test("an exact version that is too young is refused with its age, unless the lim
   expect(versionOf(await probed(young, { minAge: "0s" }))).toBe("1.2.0");
   npm.stop();
   expect(versionOf(await probed(young))).toBe("1.2.0");
+});
+
+test("an exact version that is too young is refused where the project has another one", async () => {
+  const npm = await registry({ "1.0.0": 30, "1.2.0": 2 });
+  const installed = join(npm.folder, "node_modules", NAME);
+  mkdirSync(installed, { recursive: true });
+  writeFileSync(join(installed, "package.json"), JSON.stringify({ name: NAME, version: "1.0.0" }));
+  const young = await probed(npx(`${NAME}@1.2.0`, npm));
+  expect(errorOf(young)).toContain("1.2.0 was published 2 days ago");
+  expect(young.starts.runningOf("echo")).toMatchObject({ version: "1.2.0" });
 });
 
 test("where every version is too young, or the registry is away, the reason is a sentence", async () => {

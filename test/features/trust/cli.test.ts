@@ -112,6 +112,20 @@ describe("lock", () => {
     expect((await run(["lock", "--check"], { ...CHANGED, notes: null })).code).toBe(1);
   });
 
+  test("a server that is known in part keeps what the lock has of it, and is named", async () => {
+    await run(["lock"], ALL);
+    const page: Gateway["page"] = async () => ({
+      servers: [
+        { server: "files", definitions: null, unread: "it has not listed all" },
+        { server: "notes", definitions: NOTES },
+      ],
+    });
+    const shell = fakeShell({ cwd: folder, gateway: { page } });
+    expect(await runCommandLine(["lock"], shell)).toBe(1);
+    expect(shell.said.join("\n")).toContain("files could not be read: it has not listed all");
+    expect(JSON.parse(written()).servers.files).toMatchObject({ tools: [{ name: "drop" }, { name: "search" }] });
+  });
+
   test("another version of a package is a difference, and one server can be written alone", async () => {
     await run(["lock"], ALL);
     const upgraded = { ...ALL, files: { ...FILES, start: { package: "files", version: "2.0.0" } } };

@@ -30,6 +30,8 @@ export interface Said {
   resourceTemplates: readonly JsonObject[];
   instructions: string;
   name: string;
+  /** What it answers where a host that can be asked wants its tools; undefined: the same as to others. */
+  forCapable?: () => JsonObject | undefined;
 }
 
 export const search: JsonObject = {
@@ -96,7 +98,8 @@ export async function trusted(
     (received) => {
       const { method, params } = received;
       if (method === "tools/call") called.push(String(params.name));
-      if (method === "tools/list") return { tools: now.tools };
+      if (method === "tools/list")
+        return (received.body.includes('"elicitation"') && now.forCapable?.()) || { tools: now.tools };
       if (method === "prompts/list") return { prompts: now.prompts };
       if (method === "resources/list") return { resources: now.resources };
       if (method === "resources/templates/list") return { resourceTemplates: now.resourceTemplates };

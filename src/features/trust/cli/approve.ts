@@ -27,7 +27,7 @@ export async function approve(
   shell: CommandContext,
 ): Promise<number> {
   return withGateway({ flags, shell, startsAll: true }, async (gateway, log, config) => {
-    const trusted = await trustedServers(gateway, config, { log, only: server });
+    const trusted = await trustedServers(gateway, config, { log, only: server, features: shell.features });
     if (trusted === undefined || config === undefined) return EXIT.failed;
     const { file, lock = EMPTY_LOCK, current, unread } = trusted;
     const now = current.get(server);

@@ -11,6 +11,8 @@ import {
 import type { CheckFlags, FreshFlag } from "./lock.js";
 
 const FRESH = "start the servers, even if a gateway with this config is running (CARDEA_FRESH)";
+const FRESH_LOCK =
+  "start all servers, even if a gateway with this config is running, and with --check those whose package has the approved version (CARDEA_FRESH)";
 
 /** `lock` and `approve`. */
 export const COMMANDS: FeatureCommands = {
@@ -20,6 +22,7 @@ export const COMMANDS: FeatureCommands = {
     lock: [
       "cardea lock                   # writes cardea.lock beside the config: review it, and commit it",
       "cardea lock --check           # for CI: exits with 3 when a server differs from the file",
+      "cardea lock --check --fresh   # starts those with an approved package and version, too",
       "cardea lock files             # approves all that the server files says now",
     ],
     approve: [
@@ -41,7 +44,7 @@ function addTrustCommands({ stateful, shell, finish }: CommandLine): void {
       "--check",
       "write nothing; exit with 0 if nothing differs, with 3 if something does (CARDEA_CHECK)",
     )
-    .option("--fresh", FRESH)
+    .option("--fresh", FRESH_LOCK)
     .action((server: string | undefined, flags: ConfigFlags & JsonFlag & YesFlag & CheckFlags & FreshFlag) =>
       finish(import("./lock.js").then(({ lock }) => lock(server, flags, shell))),
     );

@@ -9,10 +9,21 @@ import { progressTo } from "../../../cli/with-gateway.js";
 import { closest } from "../../../config/closest.js";
 import type { Config } from "../../../config/config.js";
 import { settle } from "../../../core/stop.js";
-import { isObject, stringAt } from "../../../wire/json.js";
+import { isObject, type JsonObject, stringAt } from "../../../wire/json.js";
 import type { CurrentServer } from "../lock/differences.js";
-import { EMPTY_LOCK, type Lock, readServer, writeLock } from "../lock/lock.js";
+import { EMPTY_LOCK, type Lock, readServer, type ServerLock, writeLock } from "../lock/lock.js";
 import { lockPath, readLockFile } from "../lock/lock-file.js";
+import { withWrittenStart, writtenStarts } from "./written-starts.js";
+
+/** What a command reads beside what the gateway says. */
+export interface TrustedServersOptions {
+  readonly log: Log;
+  /** The server that the command is about. */
+  readonly only: string | undefined;
+  /** Of servers that the gateway does not have, as nothing of them can have changed. */
+  readonly unchanged?: ReadonlyMap<string, ServerLock>;
+  readonly features: CommandContext["features"];
+}
 
 /** What a command works on. */
 export interface TrustedServers {
@@ -29,13 +40,12 @@ export interface TrustedServers {
 /**
  * Reads both. Undefined if the lock cannot be read: the log has the reason.
  *
- * @param only the server that the command is about
- * @throws UsageError if the config does not have it
+ * @throws UsageError if the config does not have the server
  */
 export async function trustedServers(
   gateway: GatewayClient,
   config: Config | undefined,
-  { log, only }: { readonly log: Log; readonly only: string | undefined },
+  { log, only, unchanged = new Map(), features }: TrustedServersOptions,
 ): Promise<TrustedServers | undefined> {
   if (config?.file === undefined)
     throw new UsageError("cardea.lock stands beside a config; name one with --config, and no --url");
@@ -53,11 +63,20 @@ export async function trustedServers(
     return undefined;
   }
   const page = await gateway.page("trust", new URLSearchParams({ definitions: "true" }), progressTo(log));
-  const failed = new Map(
-    (await gateway.missing()).map(({ server, error = "it cannot be reached" }) => [server, error]),
+  const failed = new Map([
+    ...unreadIn(page),
+    ...(await gateway.missing()).map(({ server, error = "it cannot be reached" }) => [server, error] as const),
+  ]);
+  const written = await writtenStarts(config, { features });
+  const read = new Map([...definitionsIn(page)].filter(([name]) => !failed.has(name)));
+  const current = new Map(
+    names.flatMap((name): readonly (readonly [string, CurrentServer])[] => {
+      const kept = unchanged.get(name);
+      if (kept !== undefined) return [[name, { ...kept, isMet: true }]];
+      const known = read.get(name);
+      return known === undefined ? [] : [[name, withWrittenStart(known, written.get(name))]];
+    }),
   );
-  const read = [...definitionsIn(page)].filter(([name]) => !failed.has(name));
-  const current = new Map(read.map(([name, known]) => [name, known] as const));
   const wanted = only === undefined ? names : [only];
   const unread = new Map(
     wanted
@@ -67,10 +86,15 @@ export async function trustedServers(
   return { file, lock: state.kind === "good" ? state.lock : undefined, current, unread };
 }
 
+const rowsOf = (page: unknown): readonly JsonObject[] =>
+  isObject(page) && Array.isArray(page.servers) ? page.servers.filter(isObject) : [];
+
+const unreadIn = (page: unknown): readonly (readonly [string, string])[] =>
+  rowsOf(page).flatMap(({ server, unread }) => (typeof unread === "string" ? [[`${server}`, unread]] : []));
+
 function* definitionsIn(page: unknown): Iterable<readonly [string, CurrentServer]> {
-  const rows: unknown = isObject(page) ? page.servers : undefined;
-  for (const row of Array.isArray(rows) ? rows : []) {
-    if (!isObject(row) || !isObject(row.definitions)) continue;
+  for (const row of rowsOf(page)) {
+    if (!isObject(row.definitions)) continue;
     const server = stringAt(row, "server") ?? "";
     yield [server, { ...readServer(row.definitions, server), isMet: row.definitions.isMet === true }];
   }

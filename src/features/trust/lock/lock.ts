@@ -1,14 +1,18 @@
 /** What `cardea.lock` holds, how it is written, and how it is read. */
 import { LIST_KINDS, type ListKind } from "../../../core/lists.js";
-import { isObject, type JsonObject, objectAt, stringAt } from "../../../wire/json.js";
+import { isObject, isSame, type JsonObject, objectAt, stringAt, without } from "../../../wire/json.js";
 import { exceedsDepth } from "../../../wire/json-scan.js";
-import { canonicalText, parseJson, writeJson } from "../../../wire/json-text.js";
+import { parseJson, writeJson } from "../../../wire/json-text.js";
 import { definitionDigest, definitionOf, nameOf, sortedKeys } from "./definition.js";
 
 /** How a server is started: a package and its exact version, a program, or a URL. */
 export interface StartLine {
   readonly package?: string;
   readonly version?: string;
+  /** Of a package in an exact version: the arguments as the config has them, without the version. */
+  readonly args?: readonly string[];
+  /** Of such a package: the names of the variables that the config gives it, sorted. */
+  readonly env?: readonly string[];
   readonly command?: string;
   readonly url?: string;
 }
@@ -144,8 +148,13 @@ function readList(server: JsonObject, kind: ListKind, at: string): readonly Json
 
 const lineAt = (text: string, index: number): number => text.slice(0, index).split("\n").length;
 
-/** Whether the start line is the approved one: a version that one of them does not know is no difference, and none is approved without a line. */
-export const isSameStart = (a: StartLine, b: StartLine): boolean =>
-  Object.keys(a).length === 0 ||
-  (canonicalText({ ...a, version: "" }) === canonicalText({ ...b, version: "" }) &&
-    (a.version === undefined || b.version === undefined || a.version === b.version));
+/** Members that only one of two start lines may know. */
+const PARTIAL = ["version", "args", "env"] as const;
+
+/** Whether the start line is the approved one: what one of them does not know is no difference, and none is approved without a line. */
+export function isSameStart(a: StartLine, b: StartLine): boolean {
+  if (Object.keys(a).length === 0) return true;
+  const isSameMember = (key: (typeof PARTIAL)[number]): boolean =>
+    a[key] === undefined || b[key] === undefined || isSame(a[key], b[key]);
+  return isSame(without({ ...a }, PARTIAL), without({ ...b }, PARTIAL)) && PARTIAL.every(isSameMember);
+}
