@@ -91,8 +91,15 @@ async function checkUpgraded() {
     const { differences = [] } = servers.find(({ server }) => server === name) ?? {};
     const found = differences.map((each) => `${each.change} ${each.kind} ${each.name}`).sort();
     const { package: own, version, older } = SERVERS[name];
-    const lines = [...found.map((line) => `  cardea: ${line}`), ...expected.map((line) => `  hosts:  ${line}`)];
-    expect(`${own} ${version} → ${older}: ${summary(found)}`, isDeepStrictEqual(found, expected), lines.join("\n"));
+    const lines = [
+      ...found.map((line) => `  cardea: ${line}`),
+      ...expected.map((line) => `  hosts:  ${line}`),
+    ];
+    expect(
+      `${own} ${version} → ${older}: ${summary(found)}`,
+      isDeepStrictEqual(found, expected),
+      lines.join("\n"),
+    );
   }
 }
 
@@ -110,13 +117,17 @@ function scan() {
   const { findings, definitions } = JSON.parse(stdout);
   const flagged = (least) =>
     new Set(
-      findings.filter(({ severity }) => least.includes(severity)).map((each) => `${each.server} ${each.name}`),
+      findings
+        .filter(({ severity }) => least.includes(severity))
+        .map((each) => `${each.server} ${each.name}`),
     );
   const high = findings.filter(({ severity }) => severity === "high");
   expect(
     `scan of ${definitions} definitions: none high, ${flagged(["high", "medium"]).size} medium`,
     high.length === 0,
-    high.map((each) => `  ${each.server} ${each.name}${each.pointer}: ${each.message}: ${each.excerpt}`).join("\n"),
+    high
+      .map((each) => `  ${each.server} ${each.name}${each.pointer}: ${each.message}: ${each.excerpt}`)
+      .join("\n"),
   );
 }
 

@@ -23,8 +23,7 @@ export const packages: Feature = {
     const { PackageStarts } = await import("./start-layer.js");
     return new PackageStarts(settingsOf(features), logger);
   },
-  pinnedPackage: async (command, args) =>
-    (await import("./package-start.js")).pinnedPackage(command, args),
+  pinnedPackage: async (command, args) => (await import("./package-start.js")).pinnedPackage(command, args),
   advise: async (config) => (await import("./advice.js")).adviseOn(config),
   refine: async (added) => (await import("./pin-entry.js")).pinned(added, settingsIn(added.file)),
 };

@@ -19,30 +19,43 @@ const CAPABLE_CLIENT: Client = {
 
 /** Servers that list at the same time for hosts with capabilities: each may need a process for that. */
 const AT_ONCE = 4;
-/** How often a server is asked that does not list for them. */
-const ATTEMPTS = 3;
+/** How often a server is asked at least, and at most until it should have been connected. */
+const ATTEMPTS = { least: 3, most: 20 } as const;
 
 /**
- * Waits until the servers have listed for hosts without capabilities, and for hosts with all of them, however long they take.
- * Resolves to those that have listed for the first ones only. Never rejects.
+ * Waits until the servers have listed for hosts without capabilities, and for hosts with all of them, as long as each may take to
+ * connect. Resolves to those that have listed for the first ones only. Never rejects.
  */
 export async function prepareLists(pipeline: Pipeline, signal: StopSignal): Promise<ReadonlySet<string>> {
   const { catalog, servers } = pipeline;
   const names = [...servers.keys()];
   await Promise.all(names.map((name) => catalog.whenLoaded(name, OPERATOR_CLIENT)));
-  const left = names.values();
+  const left = [...servers].values();
   const partial = new Set<string>();
   const loadLeft = async (): Promise<void> => {
-    for (const name of left) {
-      let isWhole = false;
-      for (let attempt = 0; attempt < ATTEMPTS && !isWhole && !signal.aborted; attempt += 1)
-        isWhole = await catalog.loadWhole(name, CAPABLE_CLIENT);
+    for (const [name, { config }] of left) {
       // What cannot be listed for any host is no part that is missing.
+      const isWhole = await loadWhole(catalog, config, signal);
       if (!isWhole && catalog.ownEntries(name) !== undefined) partial.add(name);
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, loadLeft));
   return partial;
+}
+
+/** An attempt ends before a slow server is connected, and the next one goes on with its connection. */
+async function loadWhole(
+  catalog: Pipeline["catalog"],
+  { name, connectTimeoutMs, firstConnectTimeoutMs = connectTimeoutMs }: ConfiguredServer,
+  signal: StopSignal,
+): Promise<boolean> {
+  const deadline = performance.now() + firstConnectTimeoutMs;
+  const { least, most } = ATTEMPTS;
+  for (let attempt = 0; attempt < most && !signal.aborted; attempt += 1) {
+    if (attempt >= least && performance.now() > deadline) return false;
+    if (await catalog.loadWhole(name, CAPABLE_CLIENT)) return true;
+  }
+  return false;
 }
 
 /** Ends what `prepareLists` has kept. */

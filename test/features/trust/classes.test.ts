@@ -22,10 +22,15 @@ test("what a server lists only for hosts that can be asked is there, although th
     attempts += 1;
     return attempts < 3 ? BROKEN : WHOLE;
   });
-  expect(row).toMatchObject({ definitions: { tools: [{ name: "ask" }, { name: "drop" }, { name: "search" }] } });
+  expect(row).toMatchObject({
+    definitions: { tools: [{ name: "ask" }, { name: "drop" }, { name: "search" }] },
+  });
 });
 
 test("a server that never lists for them is unread, so that no part of it is approved", async () => {
   const row = await rowOf(() => BROKEN);
-  expect(row).toMatchObject({ definitions: null, unread: expect.stringContaining("hosts that can be asked") });
+  expect(row).toMatchObject({
+    definitions: null,
+    unread: expect.stringContaining("hosts that can be asked"),
+  });
 });

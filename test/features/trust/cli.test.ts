@@ -123,7 +123,9 @@ describe("lock", () => {
     const shell = fakeShell({ cwd: folder, gateway: { page } });
     expect(await runCommandLine(["lock"], shell)).toBe(1);
     expect(shell.said.join("\n")).toContain("files could not be read: it has not listed all");
-    expect(JSON.parse(written()).servers.files).toMatchObject({ tools: [{ name: "drop" }, { name: "search" }] });
+    expect(JSON.parse(written()).servers.files).toMatchObject({
+      tools: [{ name: "drop" }, { name: "search" }],
+    });
   });
 
   test("another version of a package is a difference, and one server can be written alone", async () => {

@@ -58,7 +58,7 @@ const LABELS: readonly LabelRule[] = [
     severity: "medium",
     message: "it asks to keep something from the user",
     shape:
-      /\b(?:leave|keep) (?:it|this|that|them) (?:out of|secret|hidden|confidential|between us|private|quiet|to yourself)\b|\bomit (?:it|this|that|them) (?:from|in) (?:your|the|any)\b|\b(?:nobody|no one) (?:must |should |may |can |will |ever )?(?:knows?|learns?|notices?|sees?|find out)\b|\bus(?:er|ers) (?:must|should|need|does|do|shall|will|is|are)(?: not|n.t) (?:to )?(?:know|see|notice|be (?:told|aware|informed|notified|alerted)|aware|learn|find)\b|\b(?:invisible|hidden|unknown) (?:to|from) (?:the |any |your )?(?:user|human|customer)/gi,
+      /\b(?:leave|keep) (?:it|this|that|them) (?:out of|secret|hidden|confidential|between us|private|quiet|to yourself)\b|\bomit (?:it|this|that|them) (?:from|in) (?:your|the|any)\b|\b(?:nobody|no one) (?:must |should |may |can |will |ever )?(?:knows?|learns?|notices?|sees?|find out)\b|\busers? (?:(?:must|should|need|shall|will)(?: not|n.t| never) (?:ever )?(?:to )?(?:know|see|notice|be (?:told|aware|informed|notified|alerted)|learn|find)|(?:does|do)(?: not|n.t) (?:have|need) to (?:know|see|be (?:told|informed|notified))|(?:is|are)(?: not|n.t) (?:to )?(?:be )?(?:told|aware|informed|notified|alerted))\b|\b(?:invisible|hidden|unknown) (?:to|from) (?:the |any |your )?(?:user|human|customer)/gi,
     needs: [
       "leave ",
       "keep ",
@@ -92,6 +92,22 @@ const LABELS: readonly LabelRule[] = [
       "bother",
       "refrain",
     ],
+  },
+  {
+    rule: "override-instructions",
+    severity: "medium",
+    message: "it says that it is another one once it is approved",
+    shape:
+      /\b(?:once|after|when|as soon as) [^.;\n]{0,24}\b(?:tool|server|plugin|description|definition|skill)s? (?:is|are|was|were|has been|have been|gets?) (?:been )?(?:approved|reviewed|trusted|vetted|accepted|allow-?listed|whitelisted|audited)\b|\b(?:swap|switch|replace|change|alter|modif)\w{0,4} (?:it|its \w{1,20}|(?:this|the) (?:tool|description|definition|behaviou?r|implementation|version))\b[^.;\n]{0,32}\b(?:post[- ]?|after |following )(?:the |its |your )?(?:approval|review|audit|consent|installation)\b|\b(?:post[- ]?|after |following )(?:the |its |your )?(?:approval|review|audit|consent|installation)\b[^.;\n]{0,32}\b(?:it|(?:this|the) (?:tool|description|definition|behaviou?r|implementation)) (?:will |is going to )?(?:be )?(?:swap|switch|replace|change|becom|turn|alter|start|begin)/gi,
+    needs: ["approv", "review", "trusted", "vetted", "accepted", "list", "audit", "consent", "install"],
+  },
+  {
+    rule: "order-to-model",
+    severity: "medium",
+    message: "it is listed, and says that it is not to be called",
+    shape:
+      /\b(?:tool|function|helper|command|utility|it)\b[^.;\n]{0,24}(?: not|n.t| never)(?: needs?| has| have| ought)?(?: to)? be (?:called|invoked|executed|triggered)(?: directly| manually| explicitly)?(?: by (?:the |any |an |end[- ])?(?:users?|humans?|people|you|models?|agents?|assistants?|llms?)| (?:during|in|under) normal [a-z]{1,20})? ?(?=[.;,\n]|$|and |or )/gi,
+    needs: ["be called", "be invoked", "be executed", "be triggered"],
   },
   {
     rule: "exfiltration",

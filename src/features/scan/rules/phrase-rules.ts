@@ -44,6 +44,7 @@ const PHRASES: readonly PhraseRule[] = [
     severity: "medium",
     message: "it asks to ignore safety rules",
     steps: sequence([0, "ignore"], [2, "safety"]),
+    beside: bits("must obey model user every covert called first"),
   },
   {
     rule: "override-instructions",

@@ -22,6 +22,9 @@ const CALLS: ReadonlySet<string> = new Set(["call", "invoke", "use", "run", "exe
 const OUTGOING = bitsOf(["send", "embed"]);
 /** A name of two or more words. */
 const COMPOUND = /^[a-z0-9]{2,}(?:[._-][a-z0-9]+)+$/;
+/** Files, programs and addresses: `next.js`, `config.json`, `example.com`. */
+const FILE_OR_ADDRESS =
+  /\.(?:m?[jt]sx?|py|rb|go|rs|java|sh|md|txt|json5?|ya?ml|toml|xml|html?|css|csv|sql|lock|com|org|net|io|dev|ai|app)$/;
 const LONGEST_NAME = 64;
 /** How near (words) a verb is to the name that it is about. */
 const NEAR = 4;
@@ -33,6 +36,7 @@ export function* shadowingMatches(sentences: Sentences, names: KnownNames): Gene
     const { text } = word;
     if (text.length > LONGEST_NAME || !COMPOUND.test(text) || names.isOwn(text)) continue;
     const others = names.othersWith(text);
+    if (others.length === 0 && FILE_OR_ADDRESS.test(text)) continue;
     const severity = others.length > 0 ? aboutKnown(sentences, at) : aboutUnknown(sentences, at);
     if (severity === undefined) continue;
     const message =

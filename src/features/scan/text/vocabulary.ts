@@ -41,7 +41,7 @@ const WORDS: Readonly<Record<Exclude<WordClass, "path" | "mention">, string>> = 
     "credential credentials password passwords passwd passphrase apikey apikeys api_key api_keys secret secrets token tokens id_rsa id_ed25519 keychain keystore mnemonic cookies clipboard keystrokes",
   talk: "chain-of-thought",
   outside:
-    "external externally remote third-party thirdparty attacker proxy attackers attacker-controlled adversary offsite webhook collector exfil evil attackers telemetry",
+    "external externally third-party thirdparty attacker proxy attackers attacker-controlled adversary offsite webhook collector exfil evil attackers telemetry",
   confess:
     "mention mentioning disclose disclosing reveal revealing acknowledge acknowledging admit confess divulge",
   prefer:
@@ -84,7 +84,29 @@ const PAIRS = new Map<string, { readonly after: readonly string[]; readonly of: 
     conversation: { after: ["entire", "full", "complete", "whole", "current", "users"], of: "talk" },
     chat: { after: ["entire", "full", "complete", "whole", "current"], of: "talk" },
     reasoning: { after: ["internal", "hidden"], of: "talk" },
-  } as const),
+    // Alone it is that of git and of files.
+    ...Object.fromEntries(
+      [
+        "server",
+        "servers",
+        "host",
+        "endpoint",
+        "url",
+        "address",
+        "machine",
+        "service",
+        "site",
+        "location",
+      ].map((word) => [word, { after: ["remote"], of: "outside" }]),
+    ),
+  } as const satisfies Record<string, { readonly after: readonly string[]; readonly of: WordClass }>),
+);
+
+/** Leaks of these are faults of programs. */
+const LEAKY: ReadonlySet<string> = new Set(
+  "memory heap resource resources connection handle descriptor fd thread socket goroutine listener file".split(
+    " ",
+  ),
 );
 
 /** Files that hold secrets, as part of a path. */
@@ -129,7 +151,8 @@ const isSecretFile = (word: string): boolean =>
 
 /** The bits of the classes of a word, `before` being the word before it. */
 export function classesOf(word: string, before: string): number {
-  const known = CLASSES.get(word) ?? 0;
+  const isFault = LEAKY.has(before) && /^leak/.test(word);
+  const known = isFault ? 0 : (CLASSES.get(word) ?? 0);
   const pair = PAIRS.get(word);
   const bits = pair?.after.includes(before) === true ? known | BITS[pair.of] : known;
   return COMPOUND.test(word) ? bits | ofCompound(word) : bits;

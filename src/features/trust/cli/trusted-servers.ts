@@ -65,7 +65,9 @@ export async function trustedServers(
   const page = await gateway.page("trust", new URLSearchParams({ definitions: "true" }), progressTo(log));
   const failed = new Map([
     ...unreadIn(page),
-    ...(await gateway.missing()).map(({ server, error = "it cannot be reached" }) => [server, error] as const),
+    ...(await gateway.missing()).map(
+      ({ server, error = "it cannot be reached" }) => [server, error] as const,
+    ),
   ]);
   const written = await writtenStarts(config, { features });
   const read = new Map([...definitionsIn(page)].filter(([name]) => !failed.has(name)));

@@ -5,8 +5,8 @@ import type { Config } from "../../../config/config.js";
 import { readTextFile } from "../../../config/text-file.js";
 import { type WrittenServer, writtenServers, writtenTree } from "../../../config/written-servers.js";
 import { settle } from "../../../core/stop.js";
-import { isObject, stringAt } from "../../../wire/json.js";
 import { isNonSecretValue } from "../../../telemetry/secrets.js";
+import { isObject, stringAt } from "../../../wire/json.js";
 import type { CurrentServer } from "../lock/differences.js";
 import { isSameStart, type Lock, type ServerLock, type StartLine } from "../lock/lock.js";
 
