@@ -4,7 +4,7 @@
  *
  * - all servers are read, and two locks of them are the same bytes
  * - `lock --check` starts none of them, and nothing differs
- * - with three of them in an older version, `lock --check` starts these, and names exactly what two hosts see differ
+ * - with three of them in an older version, `lock --check` starts these, and names exactly what a host of each version sees differ
  * - `scan` finds nothing of severity `high`
  *
  * About 1.3 GB and ten minutes; needs the network, and is not part of CI.

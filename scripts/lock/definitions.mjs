@@ -1,50 +1,88 @@
 /** What a server lists, asked without Cardea, and by which names two of its versions differ. */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createInterface } from "node:readline";
 import { isDeepStrictEqual } from "node:util";
-import { Client } from "@modelcontextprotocol/client";
-import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 
+/** By kind: the method, the capability that announces it, and the member that names an entry. */
 const LISTS = {
-  tools: { list: "listTools", key: "name" },
-  prompts: { list: "listPrompts", key: "name" },
-  resources: { list: "listResources", key: "uri" },
-  resourceTemplates: { list: "listResourceTemplates", key: "uriTemplate" },
+  tools: { method: "tools/list", of: "tools", key: "name" },
+  prompts: { method: "prompts/list", of: "prompts", key: "name" },
+  resources: { method: "resources/list", of: "resources", key: "uri" },
+  resourceTemplates: { method: "resources/templates/list", of: "resources", key: "uriTemplate" },
 };
 
-/** All lists of a server, each a map from its names, as a host without capabilities sees them. */
-async function listsOf({ command, args, cwd, env }) {
-  const client = new Client({ name: "lock-real", version: "1.0.0" });
-  const whole = { ...process.env, ...env };
-  await client.connect(new StdioClientTransport({ command, args, cwd, env: whole, stderr: "ignore" }));
+/** A host of 2025-06-18 without capabilities that reads whatever a server sends. */
+function hostOf({ command, args, cwd, env }) {
+  const server = spawn(command, args, {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ["pipe", "pipe", "ignore"],
+  });
+  const open = new Map();
+  createInterface({ input: server.stdout }).on("line", (line) => {
+    if (!line.startsWith("{")) return;
+    const { id, result = {} } = JSON.parse(line);
+    open.get(id)?.(result);
+    open.delete(id);
+  });
+  const send = (message) => server.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", ...message })}\n`);
+  let last = 0;
+  return {
+    notify: (method) => send({ method }),
+    request(method, params = {}) {
+      last += 1;
+      const id = last;
+      send({ id, method, params });
+      return new Promise((resolve) => open.set(id, resolve));
+    },
+    async end() {
+      const exited = once(server, "exit");
+      server.stdin.end();
+      server.kill();
+      await exited;
+    },
+  };
+}
+
+async function listsOf(entry) {
+  const host = hostOf(entry);
   try {
-    const capabilities = client.getServerCapabilities() ?? {};
-    const found = {};
-    for (const [kind, { list, key }] of Object.entries(LISTS)) {
-      const isThere = capabilities[kind === "resourceTemplates" ? "resources" : kind] !== undefined;
-      const items = isThere ? ((await client[list]())[kind] ?? []) : [];
-      found[kind] = new Map(items.map((item) => [item[key], item]));
+    const clientInfo = { name: "lock-real", version: "1.0.0" };
+    const greeting = { protocolVersion: "2025-06-18", capabilities: {}, clientInfo };
+    const { capabilities = {}, instructions, serverInfo } = await host.request("initialize", greeting);
+    host.notify("notifications/initialized");
+    const lists = {};
+    for (const [kind, { method, of, key }] of Object.entries(LISTS)) {
+      lists[kind] = new Map();
+      if (capabilities[of] === undefined) continue;
+      for (let cursor; ; ) {
+        const page = await host.request(method, cursor === undefined ? {} : { cursor });
+        for (const item of page[kind] ?? []) lists[kind].set(item[key], item);
+        cursor = page.nextCursor;
+        if (cursor === undefined) break;
+      }
     }
-    return { ...found, instructions: client.getInstructions(), info: client.getServerVersion()?.name };
+    return { lists, instructions, name: serverInfo?.name };
   } finally {
-    await client.close();
+    await host.end();
   }
 }
 
 /** `changed tools search`, `new tools read`, …: by what the server of `after` differs from that of `before`, sorted. */
 export async function expectedDifferences(before, after) {
   const [was, is] = [await listsOf(before), await listsOf(after)];
+  const changeOf = (earlier, later) =>
+    earlier === undefined ? "new" : later === undefined ? "removed" : "changed";
   const found = ["changed start "];
-  if (was.info !== is.info) found.push("changed name ");
-  if (was.instructions !== is.instructions)
-    found.push(
-      `${was.instructions === undefined ? "new" : is.instructions === undefined ? "removed" : "changed"} instructions `,
-    );
+  for (const kind of ["name", "instructions"])
+    if (was[kind] !== is[kind]) found.push(`${changeOf(was[kind], is[kind])} ${kind} `);
   for (const kind of Object.keys(LISTS)) {
-    for (const [name, item] of is[kind]) {
-      const earlier = was[kind].get(name);
-      if (earlier === undefined) found.push(`new ${kind} ${name}`);
-      else if (!isDeepStrictEqual(earlier, item)) found.push(`changed ${kind} ${name}`);
+    const [earlier, later] = [was.lists[kind], is.lists[kind]];
+    for (const name of new Set([...earlier.keys(), ...later.keys()])) {
+      const [one, other] = [earlier.get(name), later.get(name)];
+      if (!isDeepStrictEqual(one, other)) found.push(`${changeOf(one, other)} ${kind} ${name}`);
     }
-    for (const name of was[kind].keys()) if (!is[kind].has(name)) found.push(`removed ${kind} ${name}`);
   }
   return found.sort();
 }
