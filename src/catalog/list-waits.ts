@@ -90,7 +90,7 @@ export class ListWaits {
     await prepare(client);
   }
 
-  /** As `whenLoaded`, and once more where the last attempt has failed. Resolves to whether all lists of `client` are known. */
+  /** As `whenLoaded`, and again where the last attempt has failed. Resolves to whether all lists of `client` are known. */
   async loadWhole(client: Client): Promise<boolean> {
     await this.whenLoaded(client);
     const { upstream, lists } = this.#server;

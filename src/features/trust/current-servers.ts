@@ -43,7 +43,7 @@ export async function prepareLists(pipeline: Pipeline, signal: StopSignal): Prom
   return partial;
 }
 
-/** An attempt ends before a slow server is connected, and the next one goes on with its connection. */
+/** An attempt ends before a slow server is connected, and the next one continues with its connection. */
 async function loadWhole(
   catalog: Pipeline["catalog"],
   { name, connectTimeoutMs, firstConnectTimeoutMs = connectTimeoutMs }: ConfiguredServer,

@@ -47,7 +47,7 @@ const lockText = () => readFileSync(join(folder, "cardea.lock"), "utf8");
 const OTHER = [{ ...search, description: "Another one." }];
 
 describe.skipIf(!hasFeature("packages"))("`lock --check`", () => {
-  test("does not start a server whose package, version and arguments are those of the lock, and says so", async () => {
+  test("does not start a server whose package, version and arguments are those of the lock, and names it", async () => {
     const servers = { files: FILES, local: LOCAL };
     expect(await run(["lock"], servers)).toMatchObject({ code: 0, started: ["files", "local"] });
     expect(JSON.parse(lockText()).servers.files.start).toEqual({

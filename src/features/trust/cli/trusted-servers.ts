@@ -92,7 +92,9 @@ const rowsOf = (page: unknown): readonly JsonObject[] =>
   isObject(page) && Array.isArray(page.servers) ? page.servers.filter(isObject) : [];
 
 const unreadIn = (page: unknown): readonly (readonly [string, string])[] =>
-  rowsOf(page).flatMap(({ server, unread }) => (typeof unread === "string" ? [[`${server}`, unread]] : []));
+  rowsOf(page).flatMap(({ server, unread }) =>
+    typeof server === "string" && typeof unread === "string" ? [[server, unread]] : [],
+  );
 
 function* definitionsIn(page: unknown): Iterable<readonly [string, CurrentServer]> {
   for (const row of rowsOf(page)) {

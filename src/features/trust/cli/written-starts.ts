@@ -43,8 +43,8 @@ async function writtenStart(
 ): Promise<WrittenStart | undefined> {
   const { args, env, envFile } = server;
   const words = Array.isArray(args) ? args.filter((each) => typeof each === "string") : [];
-  for (const { pinnedPackage } of features) {
-    const pinned = await pinnedPackage?.(stringAt(server, "command") ?? "", words);
+  for (const feature of features) {
+    const pinned = await feature.pinnedPackage?.(stringAt(server, "command") ?? "", words);
     if (pinned === undefined) continue;
     const shown = pinned.args.map((arg) => (mayBeShown(arg, pinned.name) ? arg : HIDDEN));
     const names = isObject(env) ? Object.keys(env).sort() : [];
