@@ -15,7 +15,7 @@ import type { ListKind } from "./lists.js";
 import type { KeptServer, ServerStore } from "./persisted-lists.js";
 import type { PersonSessions } from "./person-sessions.js";
 import type { StartLayer } from "./process-start.js";
-import type { ReplicaParts, Shared } from "./replicas.js";
+import type { FeatureMessages, ReplicaParts, Shared } from "./replicas.js";
 import type { SharedStore } from "./shared-store.js";
 import type { ToolForms } from "./tool-forms.js";
 
@@ -167,7 +167,9 @@ export interface RunningGateway {
   /** Undefined if no feature listens. */
   readonly emit: EmitEvent | undefined;
   /** This process as one of several that share what they know of calls; undefined if it is none. */
-  readonly replica: Pick<ReplicaParts, "limits" | "approvals" | "useOnce" | "messages"> | undefined;
+  readonly replica: Pick<ReplicaParts, "limits" | "approvals" | "useOnce"> | undefined;
+  /** To the same feature in the other processes of this gateway: replicas, or workers of this machine. Undefined if it is one process. */
+  readonly messages: FeatureMessages | undefined;
   /** What connections ask for credentials; undefined if no feature has any. */
   readonly credentials: CredentialSource | undefined;
   /** Undefined if no feature has them. */

@@ -1,7 +1,7 @@
 /** This process as one of several that serve the same address of one machine. The interface, which a feature implements. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Owners } from "./owners.js";
-import type { Admission } from "./replicas.js";
+import type { Admission, FeatureMessages } from "./replicas.js";
 
 /** One of the processes, as its gateway uses it. */
 export interface ProcessMember {
@@ -17,6 +17,8 @@ export interface ProcessMember {
   owners(keepsSessions: boolean): Owners;
   /** Where the others connect with such requests. */
   readonly listener: MemberAddress;
+  /** To the same feature in the other processes. */
+  readonly messages: FeatureMessages;
   /** The socket of its listener for operators. Only the process that has started it connects there, with `secret` as its token. */
   readonly adminSocket: string;
 }

@@ -107,6 +107,7 @@ export function createGateway(config: Config, options: GatewayOptions): Gateway 
     operatorUrl: () => (parts.identity.member === undefined ? status.operatorUrl : undefined),
     store: features.shared?.store,
     replica: parts.replica,
+    messages: parts.replica?.messages ?? parts.identity.member?.messages,
     issuer: parts.identity.issuer,
     answerMs: parts.sealed.answerMs,
     connectedClients: () => parts.sessions.directory.connected(),

@@ -28,7 +28,8 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
         consoleUrl: () => gateway.operatorUrl(),
       });
       const all = new ApprovalsOfReplicas({
-        messages: gateway.replica?.messages,
+        messages: gateway.messages,
+        isShared: gateway.replica !== undefined,
         own: () => latest?.open,
         logger,
         onOpened: (approval) => asked.opened(approval),
@@ -37,7 +38,7 @@ export function openPolicy(logger: Logger, redact: (text: string) => string): Op
       const asked = new ApproverHosts({
         ...{ logger, redact },
         connected: () => gateway.connectedClients(),
-        openFor: async (principal) => (namesApprover(latest, principal) ? all.list() : []),
+        openFor: async (principal) => (namesApprover(latest, principal) ? all.all() : []),
         decide: (id, decided, by) => all.decide(id, decided, by),
       });
       gateway.onClientConnected((host) => asked.connected(host));

@@ -3,6 +3,7 @@ import { rm } from "node:fs/promises";
 import { inBackground, type Logger } from "../../core/logger.js";
 import { type WorkerIdentity, workerSocket } from "./identity.js";
 import type { Addresses, FromWorker, ToWorker } from "./worker.js";
+import type { WorkerMessage } from "./worker-messages.js";
 
 /** A process as `cluster.fork` returns it. */
 export interface WorkerProcess {
@@ -133,7 +134,8 @@ export class WorkerPool {
         send(worker, { kind: "identity", identity: { ...identity, number }, ...addresses });
         // The worker may have been spawned just before the stop.
         if (this.#stopping !== "no") send(worker, { kind: "stop", immediate: this.#stopping === "at once" });
-      } else {
+      } else if (message.kind === "tell") this.#passOn(number, message);
+      else {
         slot.ready = true;
         if (![...this.#slots.values()].every(({ ready }) => ready)) return;
         this.#starting?.ready(message.url);
@@ -146,6 +148,12 @@ export class WorkerPool {
       if (worker.process.pid === undefined) this.#ended(number, slot, error.message, null);
       else logger.warn({ worker: number, error }, `worker ${number} could not be reached`);
     });
+  }
+
+  /** To one other worker, or to all. */
+  #passOn(from: number, { to, text }: WorkerMessage): void {
+    for (const [number, { process, ready }] of this.#slots)
+      if (ready && number !== from && (to ?? number) === number) send(process, { kind: "told", from, text });
   }
 
   /** `fork` throws on some spawn errors; others are emitted as `error`. */

@@ -3,6 +3,7 @@
 import type { JoinedProcess } from "../../cli/serving-mode.js";
 import { WORKER_ENV, type WorkerIdentity } from "./identity.js";
 import { memberOf } from "./member.js";
+import { type ToldMessage, type WorkerMessage, WorkerMessages } from "./worker-messages.js";
 
 /** A process that may be a worker. */
 export interface CurrentProcess {
@@ -20,15 +21,18 @@ export async function joinWorkers(self: CurrentProcess = process): Promise<Joine
   if (self.env[WORKER_ENV] === undefined || self.send === undefined) return undefined;
   const reloads = new Set<() => void>();
   const stop = stopSignals(self);
+  let messages: WorkerMessages | undefined;
   return new Promise((resolve) => {
     // The empty callback takes the error of a closed channel, which would otherwise be thrown.
     const sendToPrimary = (message: FromWorker) => self.send?.(message, () => {});
     self.on("message", (message) => {
       if (message.kind === "stop") stop.requested(message.immediate);
       else if (message.kind === "reload") for (const reload of reloads) reload();
-      else
+      else if (message.kind === "told") messages?.receive(message);
+      else {
+        messages = new WorkerMessages(message.identity, sendToPrimary);
         resolve({
-          member: memberOf(message.identity),
+          member: memberOf(message.identity, messages),
           listen: message.listen,
           sections: message.sections,
           announce: (url) => sendToPrimary({ kind: "ready", url }),
@@ -40,6 +44,7 @@ export async function joinWorkers(self: CurrentProcess = process): Promise<Joine
             },
           },
         });
+      }
     });
     sendToPrimary({ kind: "connected" });
   });
@@ -87,11 +92,15 @@ export type ToWorker =
   /** Drain; the second time, stop immediately. */
   | { readonly kind: "stop"; readonly immediate: boolean }
   /** Read the config file again. */
-  | { readonly kind: "reload" };
+  | { readonly kind: "reload" }
+  /** Of another worker. */
+  | ToldMessage;
 
 /** From a worker to the primary process. */
 export type FromWorker =
   /** The worker receives messages; earlier ones would be lost. */
   | { readonly kind: "connected" }
   /** Its listeners are bound. */
-  | { readonly kind: "ready"; readonly url: string };
+  | { readonly kind: "ready"; readonly url: string }
+  /** For other workers. */
+  | WorkerMessage;

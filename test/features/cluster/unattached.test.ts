@@ -44,6 +44,7 @@ test("its gateway closes it otherwise, so that it is not closed twice", async ()
     approvalWaited: () => {},
     connectedClients: () => [],
     onClientConnected: () => {},
+    messages: undefined,
     store: undefined,
     credentials: undefined,
     personSessions: undefined,

@@ -26,6 +26,7 @@ test("renewals of tokens are counted by server and outcome, and tokens that end 
     approvalWaited: () => {},
     connectedClients: () => [],
     onClientConnected: () => {},
+    messages: undefined,
     ...{ store: undefined, replica: undefined, issuer: undefined },
     answerMs: () => 0,
     enterQueue: () => () => {},

@@ -106,6 +106,7 @@ export class World {
       approvalWaited: () => {},
       connectedClients: () => [],
       onClientConnected: () => {},
+      messages: undefined,
       ...{ store: undefined, replica: undefined, issuer: undefined },
       answerMs: () => 3_600_000,
       enterQueue: (server) => metrics.enterQueue(server),

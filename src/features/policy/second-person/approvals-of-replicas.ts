@@ -22,8 +22,10 @@ const ENDED = "approvals:ended";
 
 /** What these approvals need. */
 export interface ApprovalsOfReplicasOptions {
-  /** Undefined where there are no other replicas. */
+  /** To replicas, or to workers of this machine; undefined where there are no other processes. */
   readonly messages: FeatureMessages | undefined;
+  /** Whether the others are replicas: they list all approvals, and continue each other's calls. */
+  readonly isShared: boolean;
   /** Of this process, with the config in effect. */
   readonly own: () => OpenApprovals | undefined;
   readonly logger: Logger;
@@ -62,11 +64,16 @@ export class ApprovalsOfReplicas {
 
   /** Whether other processes can continue a call that waits. */
   get isShared(): boolean {
-    return this.#messages !== undefined;
+    return this.#options.isShared;
   }
 
-  /** The newest first; those of replicas that do not answer are left out. */
+  /** What operators see here, the newest first: of workers each lists its own. */
   async list(): Promise<readonly OpenApproval[]> {
+    return this.isShared ? this.all() : (this.#own()?.list() ?? []);
+  }
+
+  /** Those of all processes, the newest first; those that do not answer are left out. */
+  async all(): Promise<readonly OpenApproval[]> {
     const own = this.#own()?.list() ?? [];
     if (this.#messages === undefined) return own;
     const answers = await this.#messages.ask(LIST, {});

@@ -83,7 +83,8 @@ function replicaOf(
   const clients: ClientChannel[] = [];
   const connected: ((client: ClientChannel) => void)[] = [];
   const gateway: Partial<RunningGateway> = {
-    replica: { messages, useOnce, limits: undefined, approvals: NONE_REMEMBERED } as never,
+    replica: { useOnce, limits: undefined, approvals: NONE_REMEMBERED } as never,
+    messages,
     emit: (event: GatewayEvent) => {
       if (event.kind === "approval") audited.push([event.principal ?? "", event.decision]);
     },

@@ -2,20 +2,20 @@
  * The whole table of an approval by another person: hosts of both eras, over HTTP and on pipes, at one process and at one of two replicas;
  * accepted, declined, expired, and with a restart in between. The server counts its runs.
  */
-import "../../admin/needed.js";
+import "../admin/needed.js";
 import { PassThrough } from "node:stream";
 import { afterAll, beforeAll, describe, expect, onTestFinished } from "vitest";
-import type { Gateway } from "../../../../src/gateway/gateway.js";
-import { hasFeature, testOf } from "../../../support/features.js";
-import { gatewayOf, listening } from "../../../support/gateway.js";
-import { type Exchange, type Host, openHost, refusalOf, textOf } from "../../../support/host/host.mjs";
-import { pipeWire } from "../../../support/host/wires.mjs";
-import { HOSTS, type HostKind } from "../../../support/open-gateway.js";
-import { type Received, recordingServer } from "../../../support/servers/recording-server.js";
-import { until } from "../../../support/until.js";
-import { introduce, memoryStore, startReplica } from "../../cluster/replicas.js";
+import type { Gateway } from "../../../src/gateway/gateway.js";
+import { hasFeature, testOf } from "../../support/features.js";
+import { gatewayOf, listening } from "../../support/gateway.js";
+import { type Exchange, type Host, openHost, refusalOf, textOf } from "../../support/host/host.mjs";
+import { pipeWire } from "../../support/host/wires.mjs";
+import { HOSTS, type HostKind } from "../../support/open-gateway.js";
+import { type Received, recordingServer } from "../../support/servers/recording-server.js";
+import { until } from "../../support/until.js";
+import { introduce, memoryStore, startReplica } from "./replicas.js";
 
-const test = testOf("policy", "cluster");
+const test = testOf("policy");
 
 const TOKEN = "the-token-of-the-table-of-approvals";
 const received: Received[] = [];
@@ -125,7 +125,7 @@ const PLACES = [
 describe.each(PLACES)("a call %s", (where, start) => {
   let place: Place;
   beforeAll(async () => {
-    if (hasFeature("policy") && hasFeature("cluster")) place = await start();
+    if (hasFeature("policy")) place = await start();
   });
 
   test.each(HOSTS)("of a $era host over $door runs once when it is accepted", async (kind) => {
