@@ -8,11 +8,11 @@ import { fileURLToPath } from "node:url";
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const git = (...args) => execFileSync("git", args, { cwd: ROOT, encoding: "utf8" }).trim();
 
-/** The newest tag, else the commit before the last change of `src/cluster`; undefined where neither is there. */
+/** The newest tag, else the commit before the last change of `src/features/cluster`; undefined where neither is there. */
 export function earlierVersion() {
   const [tag] = git("tag", "--sort=-creatordate").split("\n");
   if (tag !== "") return tag;
-  const [, before] = git("log", "--format=%h", "-2", "--", "src/cluster").split("\n");
+  const [, before] = git("log", "--format=%h", "-2", "--", "src/features/cluster").split("\n");
   return before;
 }
 
