@@ -5,6 +5,11 @@ import type { Explanation } from "./call-policy.js";
 /** A constraint on the calls of one config. The strictest of it and the rules counts. */
 export interface CallConstraint {
   /**
+   * Learns from other processes what it needs to decide about this call; undefined where there is nothing to learn. Does not reject.
+   * `decide` comes after it.
+   */
+  prepare?(call: Call, route: Route): Promise<void> | undefined;
+  /**
    * What it says of a call that the rules allow, or for which they want an approval; undefined where it lets it through. It counts what it
    * decides. A later round of a call is asked about again.
    */
@@ -53,6 +58,16 @@ export interface ConstraintRule {
 const STRICTNESS = ["observe", "approve", "deny"] as const;
 
 const strictnessOf = ({ effect }: Pick<ConstraintDecision, "effect">): number => STRICTNESS.indexOf(effect);
+
+/** Resolves when all of `constraints` can decide about the call; undefined where they can at once. */
+export function prepared(
+  constraints: readonly CallConstraint[],
+  call: Call,
+  route: Route,
+): Promise<unknown> | undefined {
+  const works = constraints.flatMap((constraint) => constraint.prepare?.(call, route) ?? []);
+  return works.length === 0 ? undefined : Promise.all(works);
+}
 
 /** The strictest decision of `constraints`; of equal ones the first. Undefined where all let the call through. */
 export function constrained(

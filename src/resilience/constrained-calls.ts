@@ -1,6 +1,6 @@
 /** Applies the constraints of features in a build without rules, which has no approvals: what would need one is refused. */
 import type { Call, Middleware, Route } from "../core/call.js";
-import { type CallConstraint, constrained, withConstraints } from "../core/call-constraint.js";
+import { type CallConstraint, constrained, prepared, withConstraints } from "../core/call-constraint.js";
 import type { CallPolicy } from "../core/call-policy.js";
 import { GatewayError } from "../core/errors.js";
 import { TASK_METHODS } from "../core/methods.js";
@@ -13,7 +13,10 @@ export function constrainedPolicy(policy: CallPolicy, constraints: readonly Call
     return async function constrainedCall(call) {
       const { route } = call;
       // A task was decided about with the call that created it.
-      if (route !== undefined && !TASK_METHODS.has(call.method)) check(constraints, call, route);
+      if (route !== undefined && !TASK_METHODS.has(call.method)) {
+        await prepared(constraints, call, route);
+        check(constraints, call, route);
+      }
       return evaluated(call);
     };
   };

@@ -49,6 +49,15 @@ export class FlowConstraint implements CallConstraint {
     });
   }
 
+  prepare(call: Call, route: Route): Promise<void> | undefined {
+    const { labels, conversations } = this.#parts;
+    const own = labels.of(route);
+    if (!own.external) return undefined;
+    const { conversation } = conversations.of(call);
+    const isDecided = this.#rules.every(({ rule }) => missing(rule, own, conversation).length === 0);
+    return isDecided ? undefined : conversations.learn(call);
+  }
+
   decide(call: Call, route: Route): ConstraintDecision | undefined {
     const own = this.#parts.labels.of(route);
     if (!own.external) return undefined;

@@ -4,9 +4,10 @@ import type { Call } from "../../core/call.js";
 import type { Principal } from "../../core/client.js";
 import { isIdentified } from "../../core/fair-share.js";
 import { principalKey } from "../../core/principal.js";
+import type { FeatureMessages } from "../../core/replicas.js";
 import { readContext } from "../../core/trace-context.js";
 import { entryLimit } from "../../runtime/cache-limits.js";
-import { objectAt } from "../../wire/json.js";
+import { type JsonObject, objectAt } from "../../wire/json.js";
 import type { Touched } from "./section.js";
 
 /** More than a process has sessions. */
@@ -40,6 +41,10 @@ export interface KnownConversation {
   readonly isWhole: boolean;
 }
 
+/** The topic of messages between processes. */
+const TOUCHED = "flow:touched";
+const NOTHING = { private: false, untrusted: false };
+
 const UNKNOWN: KnownConversation = { conversation: undefined, isWhole: false };
 
 const opened = (): Conversation => ({ logged: new Set() });
@@ -50,11 +55,12 @@ export class Conversations {
   /** By principal and id, those that were used least lately first. */
   readonly #traces = new Map<string, Map<string, Trace>>();
   #traceCount = 0;
-  readonly #isAlone: boolean;
+  readonly #others: FeatureMessages | undefined;
 
-  /** @param isAlone whether no other process has calls of the same traces */
-  constructor(isAlone: boolean) {
-    this.#isAlone = isAlone;
+  /** @param others the processes that may have calls of the same traces; undefined if there is none */
+  constructor(others?: FeatureMessages) {
+    this.#others = others;
+    others?.answer(TOUCHED, (message) => this.#touchedHere(message));
   }
 
   /** Without a session, a pipe and a trace nothing is known. */
@@ -65,7 +71,36 @@ export class Conversations {
       return { conversation: this.#sessions.get(session), isWhole: client.adoption === undefined };
     const id = hostTraceOf(call);
     if (id === undefined) return UNKNOWN;
-    return { conversation: this.#trace(client.principal, id), isWhole: this.#isAlone };
+    return { conversation: this.#trace(principalKey(client.principal), id), isWhole: true };
+  }
+
+  /** Asks the other processes what the trace of this call has touched there; undefined where none can know. Does not reject. */
+  learn(call: Call): Promise<void> | undefined {
+    const id = sessionOf(call) === undefined ? hostTraceOf(call) : undefined;
+    if (id === undefined || this.#others === undefined) return undefined;
+    const principal = principalKey(call.client.principal);
+    return this.#others.ask(TOUCHED, { principal, id }).then((answers) => {
+      for (const answer of answers) this.#merge(call, answer);
+    });
+  }
+
+  #touchedHere({ principal, id }: JsonObject): JsonObject {
+    const trace =
+      typeof principal === "string" && typeof id === "string" ? this.#trace(principal, id) : undefined;
+    return trace === undefined
+      ? {}
+      : {
+          ...(trace.private !== undefined && { private: trace.private }),
+          ...(trace.untrusted !== undefined && { untrusted: trace.untrusted }),
+        };
+  }
+
+  #merge(call: Call, answer: JsonObject): void {
+    for (const label of ["private", "untrusted"] as const) {
+      const sources = answer[label];
+      if (!Array.isArray(sources)) continue;
+      for (const source of sources) this.touch(call, { ...NOTHING, [label]: true }, String(source));
+    }
   }
 
   /** A target has given its result to the conversation of this call. */
@@ -103,11 +138,12 @@ export class Conversations {
     }
     const id = hostTraceOf(call);
     const { principal } = call.client;
-    return id === undefined ? undefined : (this.#trace(principal, id) ?? this.#addTrace(principal, id));
+    return id === undefined
+      ? undefined
+      : (this.#trace(principalKey(principal), id) ?? this.#addTrace(principal, id));
   }
 
-  #trace(principal: Principal, id: string): Trace | undefined {
-    const key = principalKey(principal);
+  #trace(key: string, id: string): Trace | undefined {
     const trace = this.#traces.get(key)?.get(id);
     if (trace === undefined) return undefined;
     const now = performance.now();

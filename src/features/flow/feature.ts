@@ -7,9 +7,9 @@ export const flow: Feature = {
   name: "flow",
   loadSections: async () => (await import("./section.js")).SECTIONS,
   counters: [DECISIONS],
-  async open(_, { logger, worker }) {
+  async open(_, { logger }) {
     const { openFlow } = await import("./open-feature.js");
-    return openFlow(logger, worker !== undefined);
+    return openFlow(logger);
   },
   async advise(config) {
     if (config.features["policy.flow"] === undefined) return [];

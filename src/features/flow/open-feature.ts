@@ -10,10 +10,10 @@ import { DECISIONS } from "./metrics.js";
 import type { FlowRule } from "./section.js";
 import { labelWords, nameOf } from "./words.js";
 
-/** Opens it. @param isWorker whether other processes serve the same hosts */
-export function openFlow(logger: Logger, isWorker: boolean): OpenFeature {
+/** Opens it. */
+export function openFlow(logger: Logger): OpenFeature {
   let gateway: RunningGateway | undefined;
-  let conversations = new Conversations(!isWorker);
+  let conversations = new Conversations();
   let labels: LabelSource | undefined;
   let latest: FlowConstraint | undefined;
   const labelsIn = (config: SettingsOfFeatures): LabelSource =>
@@ -31,7 +31,7 @@ export function openFlow(logger: Logger, isWorker: boolean): OpenFeature {
     name: "flow",
     attach(running) {
       gateway = running;
-      if (running.replica !== undefined) conversations = new Conversations(false);
+      conversations = new Conversations(running.messages);
     },
     constrains(config) {
       labels = labelsIn(config);

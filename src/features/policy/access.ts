@@ -76,7 +76,8 @@ class AccessRules {
     const input = { on: "call", route, client: call.client, args: argsOf(call) } as const;
     const evaluated = this.#evaluator.ruleSet.evaluateYielding(input);
     const byRules = evaluated instanceof Promise ? await evaluated : evaluated;
-    const { decision, observed } = constrainedDecision(this.#constraints, call, route, byRules);
+    const together = constrainedDecision(this.#constraints, call, route, byRules);
+    const { decision, observed } = together instanceof Promise ? await together : together;
     const { effect, rule } = decision;
     // With the config that is in effect now the call needs no approver.
     if (round?.waits !== undefined && (effect !== "approve" || rule?.approvers === undefined))
@@ -201,7 +202,8 @@ class AccessRules {
   async #handleMethod(call: Call, route: Route, next: Handler): Promise<Reply> {
     const evaluated = await evaluateMethodYielding(this.#evaluator.ruleSet, call, route);
     const { input, redacting } = evaluated;
-    const { decision, observed } = constrainedDecision(this.#constraints, call, route, evaluated.decision);
+    const together = await constrainedDecision(this.#constraints, call, route, evaluated.decision);
+    const { decision, observed } = together;
     const { effect, rule } = decision;
     // A method that MCP does not define cannot be approved: its effect is unknown.
     const isRefused = effect === "hide" || effect === "deny" || effect === "approve";

@@ -1,6 +1,6 @@
 /** What constraints of other features and the rules decide together: the strictest counts, and one approval holds for both. */
 import type { Call, Route } from "../../core/call.js";
-import { type CallConstraint, type ConstraintDecision, constrained } from "../../core/call-constraint.js";
+import { type CallConstraint, type ConstraintDecision, constrained, prepared } from "../../core/call-constraint.js";
 import type { RuleConfig } from "./config.js";
 import type { Decision } from "./rules/policy-input.js";
 
@@ -10,15 +10,28 @@ export interface ConstrainedDecision {
   readonly observed?: RuleConfig;
 }
 
-/** Asked where the rules do not refuse the call. */
+/** Constraints are asked where the rules do not refuse the call. A promise where they learn from other processes first. */
 export function constrainedDecision(
+  constraints: readonly CallConstraint[],
+  call: Call,
+  route: Route,
+  decision: Decision,
+): ConstrainedDecision | Promise<ConstrainedDecision> {
+  const { effect } = decision;
+  if (constraints.length === 0 || effect === "deny" || effect === "hide") return { decision };
+  const learning = prepared(constraints, call, route);
+  return learning === undefined
+    ? decidedTogether(constraints, call, route, decision)
+    : learning.then(() => decidedTogether(constraints, call, route, decision));
+}
+
+function decidedTogether(
   constraints: readonly CallConstraint[],
   call: Call,
   route: Route,
   decision: Decision,
 ): ConstrainedDecision {
   const { effect } = decision;
-  if (constraints.length === 0 || effect === "deny" || effect === "hide") return { decision };
   const found = constrained(constraints, call, route);
   if (found === undefined) return { decision };
   if (found.effect === "observe") return { decision, observed: ruleOf(found) };

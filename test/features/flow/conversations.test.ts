@@ -4,7 +4,9 @@ import type { Call } from "../../../src/core/call.js";
 import { callNotes } from "../../../src/core/call-record.js";
 import { Adoption } from "../../../src/core/client.js";
 import { principalOf } from "../../../src/core/principal.js";
+import type { FeatureMessages } from "../../../src/core/replicas.js";
 import { Conversations } from "../../../src/features/flow/conversations.js";
+import type { JsonObject } from "../../../src/wire/json.js";
 import { clientOf, toolCall } from "../../support/calls.js";
 import { fakeTime, pass } from "../../support/fake-time.js";
 
@@ -32,9 +34,22 @@ function inTrace(id: number | undefined, principal = "ann"): Call {
   );
 }
 
+/** Those of two processes that reach each other. */
+function processes(): readonly [Conversations, Conversations] {
+  const answers: ((message: JsonObject) => JsonObject)[] = [];
+  const messagesOf = (own: number): FeatureMessages => ({
+    own: String(own),
+    answer: (_, answer) => {
+      answers[own] = answer;
+    },
+    ask: async (_, message) => [answers[1 - own]?.(message) ?? {}],
+  });
+  return [new Conversations(messagesOf(0)), new Conversations(messagesOf(1))];
+}
+
 describe("a session", () => {
   test("has touched what its calls have, until it ends", () => {
-    const conversations = new Conversations(true);
+    const conversations = new Conversations();
     conversations.touch(inSession("s1"), PRIVATE, "files__read");
     expect(conversations.of(inSession("s1"))).toMatchObject({
       conversation: { private: ["files__read"] },
@@ -47,7 +62,7 @@ describe("a session", () => {
   });
 
   test("that another process served before is not known whole", () => {
-    const conversations = new Conversations(true);
+    const conversations = new Conversations();
     const call = inSession("s1", { adoption: new Adoption("other") });
     conversations.touch(call, PRIVATE, "files__read");
     expect(conversations.of(call)).toMatchObject({
@@ -57,7 +72,7 @@ describe("a session", () => {
   });
 
   test("remembers three names for a sentence, each once", () => {
-    const conversations = new Conversations(true);
+    const conversations = new Conversations();
     for (const name of ["a", "a", "b", "c", "d"]) conversations.touch(inSession("s1"), PRIVATE, name);
     expect(conversations.of(inSession("s1")).conversation?.private).toEqual(["a", "b", "c"]);
   });
@@ -65,7 +80,7 @@ describe("a session", () => {
 
 describe("a trace", () => {
   test("is one conversation of one principal", () => {
-    const conversations = new Conversations(true);
+    const conversations = new Conversations();
     conversations.touch(inTrace(1), PRIVATE, "files__read");
     expect(conversations.of(inTrace(1))).toMatchObject({
       conversation: { private: ["files__read"] },
@@ -75,16 +90,35 @@ describe("a trace", () => {
     expect(conversations.of(inTrace(2)).conversation).toBeUndefined();
   });
 
-  test("is not known whole where other processes have calls of it, and nothing is known without one", () => {
-    expect(new Conversations(false).of(inTrace(1)).isWhole).toBe(false);
-    const conversations = new Conversations(true);
+  test("is known nowhere without an id", () => {
+    const conversations = new Conversations();
     conversations.touch(inTrace(undefined), PRIVATE, "files__read");
     expect(conversations.of(inTrace(undefined))).toEqual({ conversation: undefined, isWhole: false });
     expect(conversations.size).toBe(0);
   });
 
+  test("has touched what it has touched in other processes, once they were asked", async () => {
+    const [here, there] = processes();
+    there.touch(inTrace(1), PRIVATE, "files__read");
+    there.touch(inTrace(2), { private: false, untrusted: true }, "web__get");
+    there.touch(inTrace(1, "bob"), { private: false, untrusted: true }, "web__get");
+    expect(here.of(inTrace(1)).conversation).toBeUndefined();
+    await here.learn(inTrace(1));
+    expect(here.of(inTrace(1))).toMatchObject({ conversation: { private: ["files__read"] }, isWhole: true });
+    expect(here.of(inTrace(1)).conversation?.untrusted).toBeUndefined();
+    expect(there.of(inTrace(1))).toMatchObject({ conversation: { private: ["files__read"] } });
+  });
+
+  test("that no process knows stays unknown to all, and a session is asked about nowhere", async () => {
+    const [here, there] = processes();
+    await here.learn(inTrace(1));
+    expect([here.size, there.size]).toEqual([0, 0]);
+    expect(here.learn(inSession("s1"))).toBeUndefined();
+    expect(new Conversations().learn(inTrace(1))).toBeUndefined();
+  });
+
   test("is forgotten a day after its last call", async () => {
-    const conversations = new Conversations(true);
+    const conversations = new Conversations();
     conversations.touch(inTrace(1), PRIVATE, "files__read");
     await pass(DAY - 1_000);
     expect(conversations.of(inTrace(1)).conversation).toBeDefined();
@@ -96,7 +130,7 @@ describe("a trace", () => {
   });
 
   test("of one principal is not forgotten for those of another one, who begins many", () => {
-    const conversations = new Conversations(true);
+    const conversations = new Conversations();
     conversations.touch(inTrace(1, "bob"), PRIVATE, "files__read");
     for (let id = 1; id <= 1_200; id += 1) conversations.touch(inTrace(id), PRIVATE, "files__read");
     expect(conversations.size).toBe(1_001);
@@ -106,7 +140,7 @@ describe("a trace", () => {
   });
 
   test("of many principals are bounded together", () => {
-    const conversations = new Conversations(true);
+    const conversations = new Conversations();
     for (let id = 0; id < 10_100; id += 1) conversations.touch(inTrace(id, `p${id % 20}`), PRIVATE, "a");
     expect(conversations.size).toBe(10_000);
   });
