@@ -1,6 +1,11 @@
 /** What constraints of other features and the rules decide together: the strictest counts, and one approval holds for both. */
 import type { Call, Route } from "../../core/call.js";
-import { type CallConstraint, type ConstraintDecision, constrained, prepared } from "../../core/call-constraint.js";
+import {
+  type CallConstraint,
+  type ConstraintDecision,
+  constrained,
+  prepared,
+} from "../../core/call-constraint.js";
 import type { RuleConfig } from "./config.js";
 import type { Decision } from "./rules/policy-input.js";
 
