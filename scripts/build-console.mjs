@@ -1,10 +1,12 @@
 /**
  * Bundles the console (src/console/) into dist/admin/console/: one script, one style sheet and an icon, named by the
- * digests of their contents, the page, and `files.json` with all names. Preact and uPlot become part of the script.
+ * digests of their contents, the page, and `files.json` with all names. Preact and uPlot become part of the script, and the look of
+ * all pages (src/http/page-style.ts, as the compiler has written it) part of the style sheet.
  */
 import { createHash } from "node:crypto";
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { rolldown } from "rolldown";
+import { logo, SHARED_STYLE } from "../build/http/page-style.js";
 import { root } from "./install.mjs";
 
 const source = `${root}src/console/`;
@@ -28,6 +30,7 @@ export async function buildConsole() {
   const read = (path) => readFileSync(path, "utf8");
   const styles = readdirSync(`${source}style`).sort();
   const css = [
+    SHARED_STYLE,
     read(`${root}node_modules/uplot/dist/uPlot.min.css`),
     ...styles.map((name) => read(`${source}style/${name}`)),
   ].join("\n");
@@ -41,7 +44,7 @@ export async function buildConsole() {
   const page = read(`${source}index.html`)
     .replace("SCRIPT", add("console.js", `${licences()}${output[0].code}`))
     .replace("STYLE", add("console.css", css))
-    .replace("ICON", add("icon.svg", read(`${source}ui/icon.svg`)));
+    .replace("ICON", add("icon.svg", logo('xmlns="http://www.w3.org/2000/svg"')));
   files.set("index.html", page);
   mkdirSync(target, { recursive: true });
   for (const [name, text] of files) writeFileSync(`${target}${name}`, text);

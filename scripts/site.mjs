@@ -1,7 +1,8 @@
-/** Builds the documentation site into site/dist/: `npm run site`; its packages are installed in site/ only. */
+/** Builds the documentation site into site/dist/, and asks its search: `npm run site`; its packages are installed in site/ only. */
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, rmSync } from "node:fs";
 import { root } from "./install.mjs";
+import { searchFaults } from "./site-search.mjs";
 
 /** The pages, under the paths that they have in the repository, so that their links hold. */
 const PAGES = [
@@ -34,6 +35,9 @@ const npm = (...args) => {
 };
 if (!existsSync(`${site}/node_modules/vitepress`)) npm("install", "--no-save", "--no-audit", "--no-fund");
 npm("run", "build");
+const faults = await searchFaults();
+for (const fault of faults) console.error(`the search of the site: ${fault}`);
+if (faults.length > 0) process.exit(1);
 
 function isPage(path) {
   return !/\.[^./]+$/.test(path) || /\.(md|svg|png)$/.test(path);

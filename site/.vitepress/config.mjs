@@ -25,6 +25,8 @@ export default defineConfig({
       options: {
         miniSearch: {
           searchOptions: {
+            // In short words a wrong letter makes another word: "dead" is not "read".
+            fuzzy: (term) => (term.length > 5 ? 0.2 : false),
             // Pages that say what to do stand before tables of measurements. VitePress copies the text of this function into the page.
             boostDocument(id) {
               if (/^\/docs\/(guides\/|start|troubleshooting)/.test(id)) return 4;

@@ -18,6 +18,13 @@ export function msOf(ms: number): string {
   return ms < 90_000 ? `${(ms / 1_000).toFixed(1)} s` : spanOf(ms / 1_000);
 }
 
+/** A size: `812 B`, `12 kB`, `1.3 MB`. */
+export function sizeOf(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} B`;
+  if (bytes < 999_500) return `${Math.round(bytes / 1_000)} kB`;
+  return `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
 /** A rate: `0.3/s`, `12/s`. */
 export const perSecond = (rate: number): string => `${rate < 10 ? rate.toFixed(1) : Math.round(rate)}/s`;
 

@@ -52,8 +52,11 @@ export interface CredentialStore {
 export interface PersonSignIns {
   /** Whether `server` needs nothing of the person now. */
   isSignedIn(server: string, principal: string): Promise<boolean>;
-  /** The page where the person signs in; undefined if no browser reaches this gateway. @throws GatewayError, for the person */
-  connectUrl(server: string, principal: string): Promise<string | undefined>;
+  /**
+   * The page where the person signs in; its last page leads to the path `back` of the gateway. Undefined if no browser reaches this
+   * gateway. @throws GatewayError, for the person
+   */
+  connectUrl(server: string, principal: string, back: string): Promise<string | undefined>;
   /** Revokes and deletes the tokens. @throws GatewayError, for the person */
   signOut(server: string, principal: string): Promise<void>;
 }

@@ -6,6 +6,8 @@ import type { Principal } from "./client.js";
 export interface PersonSessions {
   /** The issuer where persons sign in; undefined while the config names none. */
   issuer(): string | undefined;
+  /** Whether each process behind the URL of the gateway knows them; replicas that share no records may not. */
+  isShared(): boolean;
   /** The person whose browser has sent the request, as a token of a host would name it now; undefined without a session. */
   of(request: IncomingMessage): Promise<Principal | undefined>;
   /**

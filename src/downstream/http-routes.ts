@@ -15,7 +15,7 @@ import {
 import { placeIn } from "../http/resources.js";
 import type { Authentication } from "./authenticate/authentication.js";
 import { METADATA_PATH, pathOf } from "./authenticate/refusals.js";
-import { isForBrowser, leadToPage, sendBrowserPage } from "./browser-page.js";
+import { isForBrowser, leadToPage } from "./browser-page.js";
 import { allowOrigin, answerPreflight } from "./cors.js";
 import { type HttpEdge, type HttpExchange, MESSAGES_PATH } from "./edge.js";
 import type { Forwarder } from "./forward-to-owner.js";
@@ -104,7 +104,8 @@ class RouteTable {
       // Before authentication: the page is for persons who have no host yet.
       if (!isForBrowser(request)) return serveMcp(request, response, name);
       checkPageRequestHead(request, this.#settings.rebindingProtection);
-      if (page === undefined) return sendBrowserPage(request, response);
+      if (page === undefined)
+        return import("./endpoint-page.js").then((module) => module.sendEndpointPage(request, response));
       return leadToPage(request, response, page.path, name);
     };
   }

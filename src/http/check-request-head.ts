@@ -44,9 +44,8 @@ export function checkPageRequestHead(request: IncomingMessage, protection: Rebin
   const { host = "", origin } = request.headers;
   if (!protection.allowsHost(host)) throw hostNotAllowed();
   if (origin === "null" && request.headers["sec-fetch-site"] === "same-origin") return;
-  if (origin !== undefined && !protection.allowsOrigin(origin) && !isOwnOrigin(origin, host)) {
-    throw originNotAllowed();
-  }
+  const isOwn = (sent: string): boolean => isOwnOrigin(sent, host) || protection.isPublic(sent);
+  if (origin !== undefined && !protection.allowsOrigin(origin) && !isOwn(origin)) throw originNotAllowed();
 }
 
 /**
@@ -108,6 +107,8 @@ export interface RebindingProtection {
   allowsHost(header: string): boolean;
   /** Whether the `Origin` is allowed. `null`, which sandboxed pages and local files send, never is. */
   allowsOrigin(header: string): boolean;
+  /** Whether the `Origin` is the one at which browsers reach the gateway, whatever `Host` a proxy in front sends. */
+  isPublic(header: string): boolean;
 }
 
 interface RebindingProtectionOptions {
@@ -116,6 +117,8 @@ interface RebindingProtectionOptions {
   readonly allowedHosts: readonly string[];
   /** Whole origins, such as `https://app.example.com`. */
   readonly allowedOrigins: readonly string[];
+  /** Where browsers reach the listener. Default: where it listens. */
+  readonly publicUrl?: string;
 }
 
 const MAX_CACHED = 100;
@@ -125,6 +128,7 @@ export function rebindingProtection({
   bind,
   allowedHosts,
   allowedOrigins,
+  publicUrl,
 }: RebindingProtectionOptions): RebindingProtection {
   const onLoopback = isLoopback(bind);
   const hosts = new Set(allowedHosts.map((host) => host.toLowerCase()));
@@ -133,6 +137,7 @@ export function rebindingProtection({
   const origins = new Set(allowedOrigins.map((origin) => origin.toLowerCase().replace(/\/$/, "")));
   // All sandboxed pages and local files share this origin, so it cannot be allowed.
   origins.delete("null");
+  const publicOrigin = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
   /** A cache of allowed Host headers. */
   const known = new Set<string>();
   const isOwnHost = (header: string): boolean => {
@@ -153,6 +158,7 @@ export function rebindingProtection({
       const [name] = splitHost(authorityOf(origin) ?? "");
       return onLoopback && name !== undefined && isLoopback(name);
     },
+    isPublic: (header) => publicOrigin !== undefined && header.toLowerCase() === publicOrigin,
   };
 }
 
@@ -165,16 +171,26 @@ export function cannotBeRebound(header: string): boolean {
 /**
  * Whether a page of this gateway has sent the form, as the browser says: by `Sec-Fetch-Site`, which it sends over https and to
  * loopback, or by the origin. A request with neither is of no browser.
+ *
+ * @param publicUrl where browsers reach the gateway: a proxy in front may send another `Host`
  */
-export function isFromOwnPage({ headers }: Pick<IncomingMessage, "headers">): boolean {
+export function isFromOwnPage(
+  { headers }: Pick<IncomingMessage, "headers">,
+  publicUrl: string | undefined,
+): boolean {
   const { origin, host = "" } = headers;
   const site = headers["sec-fetch-site"];
-  return site === undefined ? origin !== undefined && isOwnOrigin(origin, host) : site === "same-origin";
+  if (site !== undefined) return site === "same-origin";
+  return origin !== undefined && isOwnOrigin(origin, host, publicUrl);
 }
 
-/** Whether the origin is the one of the Host header. */
-export function isOwnOrigin(origin: string, host: string): boolean {
-  return authorityOf(origin.toLowerCase()) === host.toLowerCase();
+/** Whether the origin is the one of the Host header, or that of the URL for browsers where there is one. */
+export function isOwnOrigin(origin: string, host: string, publicUrl?: string): boolean {
+  const sent = origin.toLowerCase();
+  return (
+    authorityOf(sent) === host.toLowerCase() ||
+    (publicUrl !== undefined && sent === new URL(publicUrl).origin)
+  );
 }
 
 const authorityOf = (origin: string): string | undefined => /^https?:\/\/([^/]+)$/.exec(origin)?.[1];

@@ -59,6 +59,23 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     await page.close();
   });
 
+  test("the overview and the tools count alike: for each host, and more for hosts that can be asked", async () => {
+    const { page } = await stage.open("overview");
+    const tile = page
+      .getByRole("list", { name: "Numbers" })
+      .getByRole("link", { name: "Tools for each host" });
+    const count = (await tile.locator("strong").textContent()) ?? "";
+    await tile.click();
+    const title = page.getByText(/tools, as hosts see them/);
+    const [, all = "", each = "", more = ""] =
+      /^(\d+) tools.*: (\d+) for each host, (\d+) more for hosts that can be asked$/.exec(
+        (await title.textContent()) ?? "",
+      ) ?? [];
+    expect([each, Number(all) - Number(more)]).toEqual([count, Number(each)]);
+    expect(Number(more)).toBeGreaterThan(0);
+    await page.close();
+  });
+
   test("the policy names each rule with its hits, and those that never matched", async () => {
     const { page, errors, picture } = await stage.open("policy");
     const row = page.getByRole("row", { name: /never-there/ });
@@ -83,7 +100,7 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     await detail.getByRole("button", { name: "Call" }).click();
     await detail.getByRole("region", { name: "Text of the result" }).getByText("<img src=x").waitFor();
     expect(await page.evaluate("globalThis.broken")).toBeUndefined();
-    expect(await page.locator("#console img, #console script").count()).toBe(0);
+    expect(await page.locator("#console img:not(.logo), #console script").count()).toBe(0);
     expect(errors).toEqual([]);
     await page.close();
   });

@@ -45,6 +45,16 @@ export interface LoginRow {
   readonly isRenewed?: boolean;
 }
 
+/** One of `results/tools`: what is kept of the results of a tool */
+export interface KeptResultsRow {
+  readonly server: string;
+  readonly tool: string;
+  readonly results: number;
+  readonly bytes: number;
+  readonly lastKeptAt: string;
+  readonly lastReadAt?: string;
+}
+
 /** One of `decisions` */
 export interface DecisionRow {
   readonly time: string;

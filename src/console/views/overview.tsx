@@ -59,7 +59,7 @@ function Numbers({ state }: { readonly state: GatewayState }) {
   const tokens = ["Tokens of the tools", grouped(sum(({ tokens }) => tokens)), "tools"] as const;
   const numbers: readonly (readonly [string, string, string])[] = [
     ["Servers", `${up}/${servers.length}`, "servers"],
-    ["Tools", grouped(catalog.tools.length), "tools"],
+    ["Tools for each host", grouped(catalog.tools.length), "tools"],
     ...(countsTokens(servers) ? [tokens] : []),
     ["Sessions", grouped(sessions.length), "sessions"],
     ["Calls in flight", grouped(sum(({ inFlight }) => inFlight)), "servers"],

@@ -1,22 +1,25 @@
-/** Charts of the last hour or less, of all calls or of one server's, and the token cost of each server's tools. */
+/** Charts of the last hour or less, of all calls or of one server's; the token cost of each server's tools; kept results. */
 import { useMemo, useState } from "preact/hooks";
 import type { History } from "../../features/admin/rows.js";
 import { grouped, msOf, perSecond } from "../format.js";
 import { countsTokens, type ShownServer } from "../state/feature-rows.js";
 import { gateway } from "../state/gateway.js";
+import { hasPage } from "../state/gateway-state.js";
 import { usePage } from "../state/page.js";
 import { useStore } from "../state/store.js";
 import { Empty, Panel, ViewTitle } from "../ui/panel.js";
 import { Chart } from "./chart.js";
+import { KeptResults } from "./kept-results.js";
 
 /** The history has one value per 10 s. */
 const STEP_MS = 10_000;
 /** What can be shown, in minutes. */
 const RANGES = [10, 30, 60];
 
-/** Rate, errors, latency, waits, tokens. */
+/** Rate, errors, latency, waits, tokens, kept results. */
 export function PlotsView() {
-  const { servers, at } = useStore(gateway);
+  const state = useStore(gateway);
+  const { servers, at } = state;
   const [server, setServer] = useState("");
   const [minutes, setMinutes] = useState(60);
   const name = server === "" ? "history" : `history?server=${encodeURIComponent(server)}`;
@@ -62,6 +65,7 @@ export function PlotsView() {
         </div>
       )}
       {countsTokens(servers) && <Tokens servers={servers} />}
+      {hasPage(state, "results/tools") && <KeptResults version={at} />}
     </>
   );
 }

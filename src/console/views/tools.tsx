@@ -1,6 +1,6 @@
 /** The tools that hosts see: search on the left, one tool on the right. */
 import { useState } from "preact/hooks";
-import { countOf } from "../format.js";
+import { countOf, grouped } from "../format.js";
 import { CAPABILITIES } from "../mcp/client.js";
 import { gateway } from "../state/gateway.js";
 import { hasPage } from "../state/gateway-state.js";
@@ -26,6 +26,9 @@ export function ToolsView({ item }: { readonly item: string | undefined }) {
   const version = catalog.tools.map(({ name }) => name).join(" ");
   const { page, trouble } = usePage<{ entries: readonly ToolEntry[] }>(LIST, version);
   const entries = page?.entries ?? [];
+  // Some servers list more to hosts that can be asked, as this page can.
+  const forEach = new Set(catalog.tools.map(({ name }) => name));
+  const more = entries.filter((entry) => !forEach.has(entry.item.name)).length;
   const found = entries.filter((entry) => matches(entry, wanted));
   const chosen = entries.find((entry) => entry.item.name === item);
   return (
@@ -33,7 +36,7 @@ export function ToolsView({ item }: { readonly item: string | undefined }) {
       <ViewTitle title="Tools">
         {page === undefined
           ? (trouble ?? "Reading the list …")
-          : `${countOf(entries.length, "tool")}, as hosts see them`}
+          : `${countOf(entries.length, "tool")}, as hosts see them${more === 0 ? "" : `: ${grouped(entries.length - more)} for each host, ${grouped(more)} more for hosts that can be asked`}`}
       </ViewTitle>
       {hasPage(state, "tools/disabled") && <DisabledTools version={version} />}
       <div class={`split ${chosen === undefined ? "" : "has-detail"}`}>

@@ -1,7 +1,7 @@
 /** Writes responses: JSON, pages and redirects, all with `no-store`. */
 import type { ServerResponse } from "node:http";
 import { descriptionOf, type OAuthError } from "./oauth-error.js";
-import { STYLE_HASH } from "./pages.js";
+import { PAGE_HEADERS } from "./pages.js";
 
 const NO_STORE = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
@@ -19,21 +19,9 @@ export function sendOAuthError(response: ServerResponse, error: OAuthError): voi
   sendJson(response, error.status, { error: error.code, error_description: descriptionOf(error) });
 }
 
-/**
- * A page for a person: no script, no frame, no external resource. `form-action` is not limited, because browsers also
- * apply it to the redirects after a form, which lead to the company's issuer and to the host.
- */
+/** A page for a person. */
 export function sendPage(response: ServerResponse, status: number, html: string): void {
-  response
-    .writeHead(status, {
-      ...NO_STORE,
-      "content-type": "text/html; charset=utf-8",
-      "content-security-policy": `default-src 'none'; style-src '${STYLE_HASH}'; base-uri 'none'; frame-ancestors 'none'`,
-      "x-frame-options": "DENY",
-      // With `no-referrer` a browser would send the form with `Origin: null`.
-      "referrer-policy": "same-origin",
-    })
-    .end(html);
+  response.writeHead(status, PAGE_HEADERS).end(html);
 }
 
 /** Redirects the browser to `location`, with GET. */

@@ -45,6 +45,8 @@ export interface AuthorizationServerOptions {
   readonly logger: Logger;
   /** Receives sign-in events; at most 120 refusals per minute. Default: they are only logged. */
   readonly onSignIn?: (event: HostSignIn) => void;
+  /** Whether each process behind the URL of the gateway has the same store. Default: yes. */
+  readonly isShared?: boolean;
   /** Default: the address of the connection. */
   readonly addressOf?: ClientAddress;
   /** Default: the clock. */
@@ -187,6 +189,7 @@ function endpointsOf(
   const authorize = new Authorize({
     ...{ clients, grants, login, sessions, sealing, issuer, allowed, now, logger, onSignIn },
     networkOf: networkOfRequest,
+    isShared: options.isShared ?? true,
     companyIssuer: signIn.issuer,
     offer: { resource, requiredScopes, offeredScopes },
   });

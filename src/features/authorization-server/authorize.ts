@@ -42,6 +42,8 @@ interface AuthorizeOptions {
   /** The company's issuer. */
   readonly companyIssuer: string;
   readonly offer: Offer;
+  /** Whether each process behind the URL of the gateway can continue what this one has begun. */
+  readonly isShared: boolean;
   readonly allowed: AllowedRedirects;
   readonly now: Now;
   readonly logger: Logger;
@@ -64,6 +66,10 @@ interface PendingConsent extends Pending {
 /** What the login is for: a host, or a page of the gateway at this path. */
 type Purpose = Pick<Pending, "request"> | { readonly page: string };
 type PendingLogin = Purpose & Omit<Pending, "request"> & BegunLogin;
+
+/** Why a sign-in may fail that ends at another replica than it began at. */
+const UNSHARED =
+  '. The replicas of this gateway may not share sign-ins: its operator gives them one store and one "credentials.key"';
 
 /** Lifetime (s) of the page, and again of the login. */
 const PENDING_S = 600;
@@ -127,7 +133,7 @@ export class Authorize {
   /** Handles the person's decision, and only then starts a login. @throws OAuthError if it is from another browser */
   async decide(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { sealing, now, logger } = this.#options;
-    checkOwnPage(request);
+    checkOwnPage(request, this.#options.issuer);
     const form = await readForm(request);
     const pending = (await sealing()).open("consent", required(form, "request")) as
       | PendingConsent
@@ -184,7 +190,7 @@ export class Authorize {
 
   /** Ends the login: the host receives its code, or the browser a session. @throws OAuthError if it was not started in this browser */
   async finish(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    const { sealing, now } = this.#options;
+    const { sealing, now, isShared } = this.#options;
     const query = readQuery(request);
     const name = loginCookie(required(query, "state"));
     const pending = (await sealing()).open("login", this.#cookies.read(request, name) ?? "") as
@@ -194,7 +200,7 @@ export class Authorize {
     if (!isObject(pending) || !isSame(pending.state, required(query, "state")) || pending.until <= now())
       throw new OAuthError(
         "invalid_request",
-        "this sign-in was started in another browser, was used before, or has expired; start again in the host",
+        `this sign-in was started in another browser, was used before, or has expired; start again in the host${isShared ? "" : UNSHARED}`,
       );
     const url = new URL(this.#callback);
     for (const [parameter, value] of query) url.searchParams.set(parameter, value);
@@ -290,11 +296,12 @@ export class Authorize {
 const loginCookie = (state: string): string => `login-${digestOf(state).slice(0, 16)}`;
 
 /** Browsers state that the form comes from the page itself. @throws OAuthError */
-function checkOwnPage({ headers }: IncomingMessage): void {
+function checkOwnPage({ headers }: IncomingMessage, issuer: string): void {
   const { origin, host = "" } = headers;
   const site = headers["sec-fetch-site"];
   const isOwn =
-    (origin === undefined || isOwnOrigin(origin, host)) && (site === undefined || site === "same-origin");
+    (origin === undefined || isOwnOrigin(origin, host, issuer)) &&
+    (site === undefined || site === "same-origin");
   if (!isOwn)
     throw new OAuthError("invalid_request", "the decision does not come from this page", { status: 403 });
 }

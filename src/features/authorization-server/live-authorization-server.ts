@@ -16,7 +16,7 @@ import type { AuthorizationServerEndpoint } from "./paths.js";
 import type { GrantStore, HostSignIn } from "./types.js";
 
 interface LiveAuthorizationServerOptions {
-  readonly gateway: () => Pick<RunningGateway, "config" | "url" | "store">;
+  readonly gateway: () => Pick<RunningGateway, "config" | "url" | "store" | "replica">;
   /** The folder of the vault; without one, sign-ins end with the process. */
   readonly folder: string | undefined;
   readonly logger: Logger;
@@ -32,6 +32,7 @@ export class LiveAuthorizationServer implements TokenIssuer {
   /** The persons who are signed in at pages of the gateway. */
   readonly sessions: PersonSessions = {
     issuer: () => this.#options.gateway().config().auth?.signIn?.issuer,
+    isShared: () => this.#isShared,
     of: async (request) =>
       this.sessions.issuer() === undefined ? undefined : (await this.#current()).personOf(request),
     begin: async (...asked) => (await this.#current()).beginPage(...asked),
@@ -96,6 +97,7 @@ export class LiveAuthorizationServer implements TokenIssuer {
       ...{ signIn, resource, requiredScopes, store, onSignIn, addressOf },
       logger: strangerLog(logger),
       issuer: this.issuer(),
+      isShared: this.#isShared,
       isReserved: reservedIn(keys),
       fetch: guardedFetch({
         serverUrl: signIn.issuer,
@@ -104,6 +106,12 @@ export class LiveAuthorizationServer implements TokenIssuer {
       }),
       fetchDocument: (url) => fetchJson(url, AbortSignal.timeout(DOCUMENT_MS), "public"),
     });
+  }
+
+  /** Workers share the folder. */
+  get #isShared(): boolean {
+    const { config, replica, store } = this.#options.gateway();
+    return replica === undefined || (store !== undefined && config().features.credentials !== undefined);
   }
 
   #openStore(): Promise<GrantStore> {

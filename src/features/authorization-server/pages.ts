@@ -1,17 +1,16 @@
 /** The consent page and the error page. */
-import { createHash } from "node:crypto";
+import { type Html, html, PageKind } from "../../http/html-page.js";
 import { destinationOf, isOnLoopback, privateSchemeOf } from "./redirect-uris.js";
 import type { AuthorizationRequest } from "./types.js";
 
-const STYLE =
-  "body{font:16px/1.5 system-ui,sans-serif;max-width:36rem;margin:3rem auto;padding:0 1rem;color:#1c1c1e;background:#fff}" +
-  "h1{font-size:1.3rem}dt{font-weight:600;margin-top:.7rem}dd{margin:0;overflow-wrap:anywhere}" +
-  ".warn{border-left:4px solid #b45309;padding:.3rem .8rem;background:#fef6e7}" +
-  "button{font:inherit;padding:.5rem 1.4rem;margin:1.2rem .6rem 0 0;border:1px solid #1c1c1e;border-radius:.4rem;background:#fff}" +
-  "button.go{background:#1c1c1e;color:#fff}";
+/**
+ * `form-action` is not limited, because browsers also apply it to the redirects after a form, which lead to the company's issuer and to
+ * the host. With `no-referrer` a browser would send the form with `Origin: null`.
+ */
+const KIND = new PageKind({ formAction: undefined, referrer: "same-origin", isForPopups: true });
 
-/** The CSP source of the pages' only style, for `style-src`. */
-export const STYLE_HASH = `sha256-${createHash("sha256").update(STYLE).digest("base64")}`;
+/** The headers of both pages. */
+export const PAGE_HEADERS: Readonly<Record<string, string>> = KIND.headers;
 
 interface Consent {
   readonly request: AuthorizationRequest;
@@ -30,67 +29,51 @@ interface Consent {
 /** The consent page. All of its content comes from the host and is escaped. */
 export function consentPage({ request, documentUrl, resource, issuer, action, sealed }: Consent): string {
   const { clientName, redirectUri, scopes } = request;
-  const name = `<b>${escapeHtml(clientName)}</b>`;
+  const name = html`<b>${clientName}</b>`;
   const origin =
     documentUrl === undefined
       ? "It has registered itself; its name was not verified."
-      : `It is described by ${escapeHtml(documentUrl)}.`;
+      : `It is described by ${documentUrl}.`;
   const target = targetOf(redirectUri);
   const listed =
     scopes.length === 0
-      ? "<dd>No particular scope: what your account may do here.</dd>"
-      : scopes.map((scope) => `<dd><code>${escapeHtml(scope)}</code></dd>`).join("");
-  return page(
-    `Allow ${clientName}?`,
-    `<h1>Allow ${name} to act for you?</h1>
-<dl>
-<dt>Application</dt><dd>${name}</dd><dd>${origin}</dd>
-<dt>It gets access to</dt><dd>${escapeHtml(resource)}</dd>
+      ? html`<dd>No particular scope: what your account may do here.</dd>`
+      : html`${scopes.map((scope) => html`<dd><code>${scope}</code></dd>`)}`;
+  const body = html`<h1>Allow ${name} to act for you?</h1>
+<p class="error warn">Continue only if you have just started this yourself. You sign in at ${new URL(issuer).host} next.</p>
+<section class="card"><dl>
+<dt>Application</dt><dd>${name}</dd><dd class="quiet">${origin}</dd>
+<dt>It gets access to</dt><dd>${resource}</dd>
 <dt>With these scopes</dt>${listed}
-<dt>The result is sent to ${target}</dt><dd><code>${escapeHtml(redirectUri)}</code></dd>
+<dt>The result is sent to</dt><dd>${target}</dd><dd><code>${redirectUri}</code></dd>
 </dl>
-<p class="warn">Continue only if you have just started this yourself. You sign in at ${escapeHtml(new URL(issuer).host)} next.</p>
-<form method="post" action="${escapeHtml(action)}">
-<input type="hidden" name="request" value="${escapeHtml(sealed)}">
-<button class="go" type="submit" name="decision" value="allow">Allow</button>
+<form method="post" action="${action}" class="buttons">
+<input type="hidden" name="request" value="${sealed}">
+<button class="main" type="submit" name="decision" value="allow">Allow</button>
 <button type="submit" name="decision" value="deny">Deny</button>
-</form>`,
-  );
+</form></section>`;
+  return KIND.text(`Allow ${clientName}?`, body);
 }
 
 /** A private scheme is no proof of a program: any of them can claim it. */
-function targetOf(redirectUri: string): string {
+function targetOf(redirectUri: string): Html {
   const scheme = privateSchemeOf(redirectUri);
   if (scheme !== undefined)
-    return `the program of this computer that opens addresses with <b>${escapeHtml(scheme)}</b>`;
+    return html`the program of this computer that opens addresses with <b>${scheme}</b>`;
   return isOnLoopback(redirectUri)
-    ? "a program on this computer"
-    : `the website <b>${escapeHtml(destinationOf(redirectUri))}</b>`;
+    ? html`a program on this computer`
+    : html`the website <b>${destinationOf(redirectUri)}</b>`;
 }
 
 /** An error page. `back` is a link to the host that the person may follow. */
 export function errorPage(sentence: string, back?: { readonly url: string; readonly name: string }): string {
   const link =
     back === undefined
-      ? "<p>You can close this page.</p>"
-      : `<p><a rel="noreferrer" href="${escapeHtml(back.url)}">Go back to ${escapeHtml(back.name)}</a> (${escapeHtml(destinationOf(back.url))}), if you trust it.</p>`;
-  return page("Sign-in", `<h1>This sign-in cannot continue</h1>\n<p>${escapeHtml(sentence)}</p>\n${link}`);
+      ? html`<p class="quiet">You can close this page.</p>`
+      : html`<p><a rel="noreferrer" href="${back.url}">Go back to ${back.name}</a> (${destinationOf(back.url)}), if you trust it.</p>`;
+  const heading = "This sign-in cannot continue";
+  return KIND.text(
+    "Sign-in",
+    html`<h1>${heading}</h1>\n<section class="card"><p>${sentence}</p>\n${link}</section>`,
+  );
 }
-
-const page = (title: string, body: string): string => `<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>${escapeHtml(title)}</title><style>${STYLE}</style></head>
-<body>
-${body}
-</body></html>
-`;
-
-const ENTITIES: Readonly<Record<string, string>> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&quot;",
-  "'": "&#39;",
-};
-
-const escapeHtml = (text: string): string => text.replace(/[&<>"']/g, (mark) => ENTITIES[mark] ?? "");

@@ -53,13 +53,13 @@ const OF_HOST: Readonly<Record<string, Lines>> = {
   vscode: (target, host) => {
     if (needsKey(target)) return entryIn(target, host, "In mcp.json (command MCP: Open User Configuration):");
     const entry = { name: NAME, type: "http", url: target.address };
-    return html`<p><a class="button" href="vscode:mcp/install?${encodeURIComponent(JSON.stringify(entry))}">Add to VS Code</a></p>
-<p class="soft">Or in a shell:</p><pre>code --add-mcp '${JSON.stringify(entry)}'</pre>`;
+    return html`<p><a class="button main" href="vscode:mcp/install?${encodeURIComponent(JSON.stringify(entry))}">Add to VS Code</a></p>
+<p class="quiet">Or in a shell:</p><pre>code --add-mcp '${JSON.stringify(entry)}'</pre>`;
   },
   cursor: (target, host) => {
     const entry = entryOf(target, host);
     const config = encodeURIComponent(Buffer.from(JSON.stringify(entry)).toString("base64"));
-    const button = html`<p><a class="button" href="cursor://anysphere.cursor-deeplink/mcp/install?name=${NAME}&config=${config}">Add to Cursor</a></p>`;
+    const button = html`<p><a class="button main" href="cursor://anysphere.cursor-deeplink/mcp/install?name=${NAME}&config=${config}">Add to Cursor</a></p>`;
     return html`${needsKey(target) ? html`` : button}${entryLines(target, host)}`;
   },
   gemini: (target) =>
@@ -81,7 +81,7 @@ const OF_HOST: Readonly<Record<string, Lines>> = {
 const needsKey = ({ way }: HostTarget): boolean => way === "credentials";
 
 const shell = (line: string, then?: string): Html =>
-  html`<p class="soft">In a shell:</p><pre>${line}</pre>${then === undefined ? html`` : html`<p class="soft">${then}</p>`}`;
+  html`<p class="quiet">In a shell:</p><pre>${line}</pre>${then === undefined ? html`` : html`<p class="quiet">${then}</p>`}`;
 
 const entryLines: Lines = (target, host) => {
   const [file = ""] = host.files(PLACES);
@@ -94,7 +94,7 @@ function entryIn(target: HostTarget, host: KnownHost, where: string): Html {
     (inner, key) => ({ [key]: inner }),
     entryOf(target, host),
   );
-  return html`<p class="soft">${where}</p><pre>${json(entry)}</pre>`;
+  return html`<p class="quiet">${where}</p><pre>${json(entry)}</pre>`;
 }
 
 function entryOf(target: HostTarget, host: KnownHost): unknown {

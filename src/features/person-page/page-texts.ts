@@ -17,6 +17,8 @@ export interface ShownPage extends PersonView {
   readonly principal: Principal | undefined;
   /** Where persons sign in. */
   readonly issuer: string | undefined;
+  /** Whether each process behind the address knows who is signed in. */
+  readonly isShared: boolean;
 }
 
 /** The page. */
@@ -25,6 +27,7 @@ export function mainPage(page: ShownPage): { readonly title: string; readonly bo
   return {
     title: `Tools at ${host}`,
     body: html`<h1>Tools at ${host}</h1>
+${page.way === "signIn" && !page.isShared ? UNSHARED : html``}
 ${whoIsIt(page)}
 ${connecting(page)}
 ${page.signIns.length === 0 ? html`` : signIns(page.signIns)}
@@ -32,11 +35,14 @@ ${page.tools === undefined ? html`` : toolsOf(page.tools)}`,
   };
 }
 
+const UNSHARED = html`<p class="error warn">The replicas of this gateway may not share sign-ins, so that this page forgets who you are.
+Its operator gives them one store and one <code>credentials.key</code>.</p>`;
+
 /** The body of a page that refuses. @param back the address of the page */
 export const refusalBody = (sentence: string, back: string): Html =>
   html`<h1>Not possible</h1>
-<p>${sentence}</p>
-<p><a href="${back}">Back to the page of this gateway</a></p>`;
+<section class="card"><p>${sentence}</p>
+<p><a class="button" href="${back}">Back to the page of this gateway</a></p></section>`;
 
 function whoIsIt({ way, principal, issuer = "" }: ShownPage): Html {
   if (way === "anyone")
@@ -47,10 +53,10 @@ function whoIsIt({ way, principal, issuer = "" }: ShownPage): Html {
 your host lists them once it is connected.</p></section>`;
   if (principal !== undefined)
     return html`<div class="who"><p>Signed in as <strong>${principal.id}</strong></p>
-<form method="post"><button class="second" type="submit" name="action" value="sign-out">Sign out</button></form></div>`;
+<form method="post"><button type="submit" name="action" value="sign-out">Sign out</button></form></div>`;
   return html`<section class="card"><h2>Sign in</h2>
 <p>With your login at <strong>${new URL(issuer).host}</strong> you see here which tools you have and at which servers you are signed in.</p>
-<form method="post"><button type="submit" name="action" value="sign-in">Sign in</button></form></section>`;
+<form method="post"><button class="main" type="submit" name="action" value="sign-in">Sign in</button></form></section>`;
 }
 
 function connecting(page: ShownPage): Html {
@@ -60,21 +66,21 @@ function connecting(page: ShownPage): Html {
   return html`<section class="card"><h2>Connect a host</h2>
 <p>The address, as a server of the type HTTP (Streamable HTTP):</p>
 <pre>${page.address}</pre>
-${page.way === "signIn" ? html`<p class="soft">The host opens a browser to sign you in.</p>` : html``}
+${page.way === "signIn" ? html`<p class="quiet">The host opens a browser to sign you in.</p>` : html``}
 ${hosts}</section>`;
 }
 
 function signIns(rows: readonly SignInRow[]): Html {
   const items = rows.map(({ server, isSignedIn }) => {
     const [action, label, state] = isSignedIn
-      ? (["disconnect", "Sign out", html`<span class="mark good">signed in</span>`] as const)
-      : (["connect", "Sign in", html`<span class="mark depends">not signed in</span>`] as const);
+      ? (["disconnect", "Sign out", html`<span class="badge good">signed in</span>`] as const)
+      : (["connect", "Sign in", html`<span class="badge warn">not signed in</span>`] as const);
     return html`<li class="row"><span>${server} ${state}</span>
 <form method="post"><input type="hidden" name="server" value="${server}">
-<button class="${isSignedIn ? "second" : ""}" type="submit" name="action" value="${action}" aria-label="${label}: ${server}">${label}</button></form></li>`;
+<button class="${isSignedIn ? "" : "main"}" type="submit" name="action" value="${action}" aria-label="${label}: ${server}">${label}</button></form></li>`;
   });
   return html`<section class="card"><h2>Your sign-ins at servers</h2>
-<p class="soft">The gateway uses these servers on your behalf.</p>
+<p class="quiet">The gateway uses these servers on your behalf.</p>
 <ul>${items}</ul></section>`;
 }
 
@@ -83,12 +89,12 @@ function toolsOf(tools: readonly ShownTool[]): Html {
   for (const tool of tools) servers.set(tool.server, [...(servers.get(tool.server) ?? []), tool]);
   const groups = [...servers].map(
     ([server, own]) =>
-      html`<details><summary>${server === "" ? SERVER_NAME : server}<span class="soft">${countsOf(own)}</span></summary>
+      html`<details><summary>${server === "" ? SERVER_NAME : server}<span class="quiet">${countsOf(own)}</span></summary>
 <ul>${own.map(toolItem)}</ul></details>`,
   );
   const none = html`<p>There are none now. Servers may still be starting, or need your sign-in.</p>`;
   return html`<section class="card"><h2>Your tools</h2>
-${tools.length === 0 ? none : html`<p class="soft">${countsOf(tools)}. A tool that is not here is not for you.</p>${groups}`}</section>`;
+${tools.length === 0 ? none : html`<p class="quiet">${countsOf(tools)}. A tool that is not here is not for you.</p>${groups}`}</section>`;
 }
 
 /** Characters of a description. */
@@ -98,11 +104,13 @@ function toolItem({ item, outlook }: ShownTool): Html {
   const about = stringAt(item, "description") ?? stringAt(item, "title") ?? "";
   const [line = ""] = about.trim().split("\n", 1);
   const { effect, message } = outlook;
-  const mark = effect === "allow" ? html`` : html`<span class="mark ${effect}">${MARKS[effect]}</span>`;
-  const why = effect === "allow" || message === undefined ? html`` : html`<p class="soft">${message}</p>`;
-  return html`<li><code>${stringAt(item, "name") ?? ""}</code>${mark}<p class="soft">${shortText(line, MAX_ABOUT)}</p>${why}</li>`;
+  const mark =
+    effect === "allow" ? html`` : html` <span class="badge ${TONES[effect]}">${MARKS[effect]}</span>`;
+  const why = effect === "allow" || message === undefined ? html`` : html`<p class="quiet">${message}</p>`;
+  return html`<li><code>${stringAt(item, "name") ?? ""}</code>${mark}<p class="quiet">${shortText(line, MAX_ABOUT)}</p>${why}</li>`;
 }
 
+const TONES = { deny: "bad", approve: "warn", depends: "warn" } as const;
 const MARKS = { deny: "refused", approve: "needs approval", depends: "depends on arguments" } as const;
 /** The same of several tools. */
 const SEVERAL = { deny: "refused", approve: "need approval", depends: "depend on arguments" } as const;

@@ -4,13 +4,14 @@ import { ANONYMOUS, type Principal } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import type { RunningGateway } from "../../core/feature.js";
 import type { Logger } from "../../core/logger.js";
+import type { PersonSessions } from "../../core/person-sessions.js";
 import { principalKey } from "../../core/principal.js";
 import { isFromOwnPage } from "../../http/check-request-head.js";
 import { PageKind } from "../../http/html-page.js";
 import { isLoopback } from "../../http/loopback.js";
 import { addressOf, originOf } from "./address.js";
 import { mainPage, refusalBody } from "./page-texts.js";
-import { knownBy, personView, signInRows, type WayOfKnowing } from "./person-view.js";
+import { knownBy, personView, type WayOfKnowing } from "./person-view.js";
 import { askedEndpoint, PAGE_PATH, type PressedButton, readButton } from "./requests.js";
 import { STYLE } from "./style.js";
 
@@ -62,12 +63,14 @@ export class PersonPage {
       ...view,
       ...{ way, address, principal },
       issuer: gateway.personSessions?.issuer(),
+      isShared: gateway.personSessions?.isShared() ?? true,
     });
     this.#send(request, response, 200, text);
   }
 
   async #act(request: IncomingMessage, response: ServerResponse): Promise<void> {
-    if (!isFromOwnPage(request)) {
+    const { publicUrl } = this.options.gateway().config().listen.http;
+    if (!isFromOwnPage(request, publicUrl)) {
       const sentence =
         "This form was not sent from the page of this gateway. Open the page and press the button there.";
       this.#refuse(response, 403, sentence);
@@ -77,12 +80,35 @@ export class PersonPage {
     const { personSessions } = this.options.gateway();
     if (button.action === "sign-in" || button.action === "sign-out") {
       if (personSessions?.issuer() === undefined) throw goneError();
-      if (button.action === "sign-in") return personSessions.begin(request, response, PAGE_PATH);
+      if (button.action === "sign-in") return this.#signIn(request, response, personSessions);
       await personSessions.end(request, response);
       redirect(response, HERE);
       return;
     }
     await this.#change(request, response, button);
+  }
+
+  /** At the address to which the issuer leads back: no cookie of another one would be sent there. */
+  async #signIn(
+    request: IncomingMessage,
+    response: ServerResponse,
+    personSessions: PersonSessions,
+  ): Promise<void> {
+    const { publicUrl } = this.options.gateway().config().listen.http;
+    const { origin } = request.headers;
+    if (origin === undefined || origin === "null") return personSessions.begin(request, response, PAGE_PATH);
+    if (publicUrl === undefined && !isLoopback(new URL(origin).hostname)) {
+      const sentence = `This gateway does not know its address for browsers, so no person can sign in. Its operator sets listen.http.publicUrl to ${origin}.`;
+      return this.#refuse(response, 409, sentence);
+    }
+    if (publicUrl !== undefined && origin !== new URL(publicUrl).origin)
+      return this.#refuse(
+        response,
+        409,
+        `Persons sign in at ${publicUrl}${PAGE_PATH}. Open that address.`,
+        `${publicUrl}${PAGE_PATH}`,
+      );
+    return personSessions.begin(request, response, PAGE_PATH);
   }
 
   /** A sign-in at a server that the person may see. */
@@ -94,14 +120,15 @@ export class PersonPage {
       this.#refuse(response, 403, "You are not signed in at this gateway. Open its page and sign in first.");
       return;
     }
-    const rows = await signInRows(gateway, principal);
-    if (persons === undefined || !rows.some(({ server }) => server === button.server)) throw goneError();
+    // Another process may have shown the page: this one may not know yet where a sign-in is needed.
+    const { signIns } = await personView(gateway, { principal, endpoint: "" });
+    if (persons === undefined || !signIns.some(({ server }) => server === button.server)) throw goneError();
     if (button.action === "disconnect") {
       await persons.signOut(button.server, principalKey(principal));
       redirect(response, HERE);
       return;
     }
-    const url = await persons.connectUrl(button.server, principalKey(principal));
+    const url = await persons.connectUrl(button.server, principalKey(principal), PAGE_PATH);
     if (url === undefined) throw goneError();
     redirect(response, url);
   }
@@ -136,10 +163,10 @@ export class PersonPage {
     }
   }
 
-  #refuse(response: ServerResponse, status: number, sentence: string): void {
+  #refuse(response: ServerResponse, status: number, sentence: string, back = HERE): void {
     response
       .writeHead(status, { ...KIND.headers })
-      .end(KIND.text("Not possible", refusalBody(sentence, HERE)));
+      .end(KIND.text("Not possible", refusalBody(sentence, back)));
   }
 
   #send(

@@ -42,25 +42,23 @@ export async function personView(
   if (principal === undefined) return { tools: undefined, signIns: [] };
   const client = browserClient(principal, endpoint);
   const tools = await shownTools(gateway.pipeline, client, AbortSignal.timeout(LISTS_MS));
-  return { tools, signIns: await signInRows(gateway, principal, endpoint) };
+  return { tools, signIns: await signInRows(gateway, client) };
 }
 
 /** The servers at which the person has signed in, or must. */
-export async function signInRows(
+async function signInRows(
   { pipeline, credentials }: Pick<RunningGateway, "pipeline" | "credentials">,
-  principal: Principal,
-  endpoint = "",
+  client: Client,
 ): Promise<readonly SignInRow[]> {
   const persons = credentials?.persons;
   if (persons === undefined) return [];
   const { config, catalog, servers } = pipeline();
-  const client = browserClient(principal, endpoint);
   const rows: SignInRow[] = [];
   for (const server of config.servers) {
     if (isMisconfigured(server) || server.auth?.as !== "principal") continue;
     const { name } = server;
     if (!catalog.isServerVisible(client, name)) continue;
-    const isSignedIn = await persons.isSignedIn(name, principalKey(principal));
+    const isSignedIn = await persons.isSignedIn(name, principalKey(client.principal));
     const isNeeded =
       catalog.wantsSignIn(client, name) || servers.get(name)?.upstream.state === "needs_sign_in";
     if (isSignedIn || isNeeded) rows.push({ server: name, isSignedIn });

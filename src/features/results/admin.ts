@@ -1,6 +1,6 @@
-/** The page of kept results: who has which, and how large, without their content. */
+/** The pages of kept results: who has which, and how large, without their content. */
 import { z } from "zod";
-import { rows } from "../../core/admin-page.js";
+import { rows, type WorkerAnswers } from "../../core/admin-page.js";
 import { idOfKey } from "../../core/principal.js";
 import { page } from "../../http/page-schema.js";
 import type { KeptResults } from "./kept-results.js";
@@ -25,6 +25,26 @@ export const PAGE = page({
   merge: rows,
 });
 
+const sums = z.array(
+  z.object({
+    server: z.string(),
+    tool: z.string(),
+    results: count,
+    bytes: count,
+    lastKeptAt: z.iso.datetime(),
+    lastReadAt: z.iso.datetime().optional(),
+  }),
+);
+type Sums = z.output<typeof sums>;
+
+/** How much of which tool is kept, by all processes and for all principals. */
+export const SUMS_PAGE = page({
+  path: "results/tools",
+  summary: "How many results of each tool are kept, their bytes, and when one was kept and read last",
+  schema: sums,
+  merge: (answers: WorkerAnswers<Sums>) => added(answers.flatMap(({ body }) => body)),
+});
+
 const MAX_ROWS = 1_000;
 
 /** The rows of one process, the newest first. */
@@ -39,3 +59,40 @@ export const rowsOf = (kept: KeptResults) =>
       bytes: members.length,
       expiresInMs: Math.max(0, Math.round(expiresAt - performance.now())),
     }));
+
+/** The sums of one process, those with most bytes first. */
+export const sumsOf = (kept: KeptResults): Sums =>
+  added(
+    kept.all().map(({ at, readAt, server, tool, members }) => ({
+      ...{ server, tool, results: 1 },
+      bytes: members.length,
+      lastKeptAt: new Date(at).toISOString(),
+      ...(readAt !== undefined && { lastReadAt: new Date(readAt).toISOString() }),
+    })),
+  );
+
+/** One row for each tool. */
+function added(parts: Sums): Sums {
+  const byTool = new Map<string, Sums[number]>();
+  for (const part of parts) {
+    const key = `${part.server}\0${part.tool}`;
+    const before = byTool.get(key);
+    byTool.set(key, before === undefined ? part : sumOf(before, part));
+  }
+  return [...byTool.values()].sort((a, b) => b.bytes - a.bytes).slice(0, MAX_ROWS);
+}
+
+function sumOf(a: Sums[number], b: Sums[number]): Sums[number] {
+  const lastReadAt = latest(a.lastReadAt, b.lastReadAt);
+  return {
+    ...a,
+    results: a.results + b.results,
+    bytes: a.bytes + b.bytes,
+    lastKeptAt: latest(a.lastKeptAt, b.lastKeptAt) ?? a.lastKeptAt,
+    ...(lastReadAt !== undefined && { lastReadAt }),
+  };
+}
+
+/** Of two ISO times. */
+const latest = (a: string | undefined, b: string | undefined): string | undefined =>
+  a === undefined || (b !== undefined && b > a) ? b : a;

@@ -13,21 +13,28 @@ export const results: Feature = {
   counters: [TOKENS_SAVED],
   explainedLines,
   async loadAdmin() {
-    return { pages: [(await import("./admin.js")).PAGE], actions: [] };
+    const { PAGE, SUMS_PAGE } = await import("./admin.js");
+    return { pages: [PAGE, SUMS_PAGE], actions: [] };
   },
   open: async (_, { logger }) => openResults(logger),
 };
 
 async function openResults(logger: Logger): Promise<OpenFeature> {
-  const [{ served }, { PAGE, rowsOf }, { Budgets }, { KeptResults }, { DEFAULTS }, { SavedTokens }] =
-    await Promise.all([
-      import("../../core/admin-page.js"),
-      import("./admin.js"),
-      import("./budgets.js"),
-      import("./kept-results.js"),
-      import("./section.js"),
-      import("./metrics.js"),
-    ]);
+  const [
+    { served },
+    { PAGE, rowsOf, SUMS_PAGE, sumsOf },
+    { Budgets },
+    { KeptResults },
+    { DEFAULTS },
+    { SavedTokens },
+  ] = await Promise.all([
+    import("../../core/admin-page.js"),
+    import("./admin.js"),
+    import("./budgets.js"),
+    import("./kept-results.js"),
+    import("./section.js"),
+    import("./metrics.js"),
+  ]);
   const [{ budgetedLists }, { keepLargeResults }, { LargeResults }, { resultIn }] = await Promise.all([
     import("./lists.js"),
     import("./keep-large-results.js"),
@@ -70,7 +77,7 @@ async function openResults(logger: Logger): Promise<OpenFeature> {
     releaseClient: (affinity) => kept.releaseClient(affinity),
     readings: [{ gauge: KEPT_BYTES, read: () => kept.bytes }],
     counterReadings: [saved.reading],
-    pages: [served(PAGE, () => rowsOf(kept))],
+    pages: [served(PAGE, () => rowsOf(kept)), served(SUMS_PAGE, () => sumsOf(kept))],
     async close() {
       kept.close();
     },

@@ -23,6 +23,8 @@ export interface KeptResult {
   readonly keepMs: number;
   /** In ms since 1970. */
   readonly at: number;
+  /** When it was read last, in ms since 1970; undefined if never. */
+  readAt: number | undefined;
   /** When it goes, by `performance.now()`. */
   expiresAt: number;
 }
@@ -94,6 +96,7 @@ export class KeptResults {
       principal,
       session,
       at: Date.now(),
+      readAt: undefined,
       expiresAt: performance.now() + result.keepMs,
     };
     let shelf = this.#shelves.get(principal);
@@ -114,7 +117,9 @@ export class KeptResults {
     const kept = this.#all.get(id);
     if (kept === undefined || kept.principal !== principalKey(principal) || hasExpired(kept))
       return undefined;
-    return kept.session === undefined || kept.session === affinity ? this.#used(kept) : undefined;
+    if (kept.session !== undefined && kept.session !== affinity) return undefined;
+    kept.readAt = Date.now();
+    return this.#used(kept);
   }
 
   /** The session of that affinity has ended. */

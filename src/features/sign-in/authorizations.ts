@@ -21,6 +21,8 @@ export interface BeginOptions {
   readonly proof: Proof;
   /** The sign-in that follows; this request then only identifies the person. */
   readonly next?: StateRecord["next"];
+  /** The path of the gateway that the last page leads back to. */
+  readonly back?: string | undefined;
   /** Whether the callback requires a cookie of this request. */
   readonly bindsBrowser: boolean;
 }
@@ -41,11 +43,13 @@ export type Finished = SignInSubject & {
   readonly scopes: readonly string[];
   /** The requested scopes; the issuer may have granted fewer. */
   readonly asked: readonly string[];
+  /** The path of the page of the gateway where the person has begun. */
+  readonly back?: string;
 };
 
 /** Starts a request. @throws OAuthError, VaultError */
 export async function beginAuthorization(context: SignInContext, options: BeginOptions): Promise<Begun> {
-  const { subject, prepared, proof, next, bindsBrowser } = options;
+  const { subject, prepared, proof, next, back, bindsBrowser } = options;
   const { auth, isIssuer = false } = serverNamed(context, subject.server);
   const { discovered, client, redirectUri, scopes } = prepared;
   const { url, pending } = await authorizationRequest({
@@ -60,6 +64,7 @@ export async function beginAuthorization(context: SignInContext, options: BeginO
     ...{ login, proof, prepared, pending },
     ...(secret !== undefined && { browser: digest(secret) }),
     ...(next !== undefined && { next }),
+    ...(back !== undefined && { back }),
   };
   await context.pending.put("login", login, { ...ownerOf(subject), state: "waiting" });
   await context.pending.put("state", pending.state, record);
@@ -107,7 +112,7 @@ export async function finishAuthorization(
     const reason = refusal?.message ?? "internal error; see the gateway's log";
     context.events.happened("refused", shown, { issuer: record.pending.issuer, reason });
     await noteEnd(context, record.login, { ...ownerOf(shown), state: "failed", reason });
-    throw refusal ?? error;
+    throw refusal?.leadingTo(record.back) ?? error;
   }
 }
 
@@ -138,7 +143,7 @@ async function redeem(
   record: StateRecord,
   parameters: URLSearchParams,
 ): Promise<Finished | Begun> {
-  const { prepared, pending, server: at, next } = record;
+  const { prepared, pending, server: at, next, back } = record;
   const name = next?.subject.server ?? at;
   const response = authorizationResponse(parameters, pending);
   if (response.kind === "rejected") throw new SignInRefusal(response.reason, 400);
@@ -156,7 +161,7 @@ async function redeem(
   if (outcome.kind !== "tokens") throw await refusalOf(context, outcome, { prepared, server: name, at });
   checkPerson(record, outcome.tokens);
   if (next === undefined) return keep(context, record, outcome.tokens);
-  return beginAuthorization(context, { ...next, proof: "login", bindsBrowser: true });
+  return beginAuthorization(context, { ...next, back, proof: "login", bindsBrowser: true });
 }
 
 /** If the issuer identifies the person, it must be the principal; otherwise nothing is stored. @throws SignInRefusal */
@@ -175,10 +180,16 @@ function checkPerson({ proof, principal, pending }: StateRecord, { idToken }: To
 
 /** The tokens are stored before any other step, except the check of the principal. */
 async function keep(context: SignInContext, record: StateRecord, tokens: TokenSet): Promise<Finished> {
-  const { prepared, pending } = record;
+  const { prepared, pending, back } = record;
   const credential = credentialOf(record, prepared, pending.scopes, "authorization_code", tokens);
   const scopes = grantedScopes(tokens, pending.scopes);
-  const finished = { ...ownerOf(record), issuer: pending.issuer, scopes, asked: pending.scopes };
+  const finished = {
+    ...ownerOf(record),
+    issuer: pending.issuer,
+    scopes,
+    asked: pending.scopes,
+    ...(back !== undefined && { back }),
+  };
   await storeAndNotify(context, credential);
   return finished;
 }

@@ -46,10 +46,10 @@ export class LiveSignIns implements LoginActions {
   /** For the page of a person. */
   readonly persons: PersonSignIns = {
     isSignedIn: (server, principal) => this.#with(({ signIns }) => signIns.isSignedIn(server, principal)),
-    connectUrl: async (server, principal) =>
+    connectUrl: async (server, principal, back) =>
       this.#options.gateway().url() === undefined
         ? undefined
-        : this.#with(({ signIns }) => signIns.connectUrl(server, principal)),
+        : this.#with(({ signIns }) => signIns.connectUrl(server, principal, { back })),
     signOut: async (server, principal) => {
       await this.#with(({ signIns }) => signIns.signOut(server, principal));
     },

@@ -30,6 +30,8 @@ export interface TicketRecord extends SignInSubject {
   readonly lackedScopes?: readonly string[];
   /** The result of the preparation at the page's first visit. */
   readonly prepared?: PreparedSignIn;
+  /** The path of the page of the gateway where the person has begun. */
+  readonly back?: string;
   /** Wrong keys so far. */
   readonly wrongKeys?: number;
 }
@@ -55,6 +57,8 @@ export interface StateRecord extends SignInSubject {
   readonly pending: PendingAuthorization;
   /** The sign-in that starts once this one, an identifying login, has named the principal. */
   readonly next?: { readonly subject: SignInSubject; readonly prepared: PreparedSignIn };
+  /** As that of the ticket. */
+  readonly back?: string;
   /** SHA-256 of the cookie of the browser that started it; absent if a command did. */
   readonly browser?: string;
 }

@@ -57,7 +57,7 @@ export class SignInPages {
         this.options.logger.error({ error, page }, "a page of a sign-in failed");
         const sentence = `Something went wrong in the gateway; its log says what. ${AGAIN}`;
         sendPage(response, 500, refusalPage(sentence));
-      } else sendPage(response, refusal.status, refusalPage(refusal.message));
+      } else sendPage(response, refusal.status, refusalPage(refusal.message, this.#urlOf(refusal.back)));
     }
   }
 
@@ -114,7 +114,7 @@ export class SignInPages {
       this.#sendOn(response, finished, spent);
       return;
     }
-    sendPage(response, 200, finishedPage(finished), [spent]);
+    sendPage(response, 200, finishedPage(finished, this.#urlOf(finished.back)), [spent]);
   }
 
   #client(request: IncomingMessage, response: ServerResponse): void {
@@ -143,6 +143,11 @@ export class SignInPages {
         "x-content-type-options": "nosniff",
       })
       .end(writeJson(document));
+  }
+
+  /** Of a page of the gateway. Its path comes from the record of the sign-in, never from the request. */
+  #urlOf(path: string | undefined): string | undefined {
+    return path === undefined ? undefined : `${this.options.baseUrl()}${path}`;
   }
 
   get #isSecure(): boolean {

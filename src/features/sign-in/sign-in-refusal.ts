@@ -5,14 +5,22 @@ import { OAuthError } from "./oauth/client.js";
 /** The message says what happened and what to do; it contains no secret, and only sanitized text of a peer. */
 export class SignInRefusal extends Error {
   override readonly name = "SignInRefusal";
+  /** The path of the gateway where the person has begun, and may begin again. */
+  readonly back: string | undefined;
 
   /** @param status HTTP status of the page */
   constructor(
     sentence: string,
     readonly status: 400 | 403 | 404 | 409 | 410 | 429 | 500 | 502 | 503 = 400,
-    options?: ErrorOptions,
+    { back, ...options }: ErrorOptions & { readonly back?: string } = {},
   ) {
     super(sentence, options);
+    this.back = back;
+  }
+
+  /** The same, with the way back. */
+  leadingTo(back: string | undefined): SignInRefusal {
+    return back === undefined ? this : new SignInRefusal(this.message, this.status, { cause: this, back });
   }
 }
 

@@ -32,6 +32,8 @@ import type { Step } from "./types.js";
 export interface ConnectReason {
   /** `WWW-Authenticate` of the refused request. */
   readonly challenge?: string;
+  /** The path of the page of the gateway that the last page leads back to. Default: none, as of a call that waits. */
+  readonly back?: string;
 }
 
 /** The result of starting a sign-in from a command. */
@@ -83,7 +85,7 @@ export class SignIns {
    * @throws SignInRefusal if a page would not help: an operator signs in there, or there were too many attempts
    */
   async connectUrl(server: string, principal: string, reason: ConnectReason = {}): Promise<string> {
-    const { challenge } = reason;
+    const { challenge, back } = reason;
     const found = serverNamed(this.context, server);
     if (found.auth.as !== "principal") {
       throw new SignInRefusal(
@@ -98,7 +100,7 @@ export class SignIns {
         403,
       );
     }
-    const key = writeJson([server, principal, challenge ?? "", ...lacked]);
+    const key = writeJson([server, principal, challenge ?? "", back ?? "", ...lacked]);
     const known = this.#tickets.get(key);
     if (known !== undefined && (await this.context.pending.read("ticket", known)) !== undefined) {
       return this.#urlOf(known);
@@ -107,6 +109,7 @@ export class SignIns {
     await this.context.pending.put("ticket", ticket, {
       ...{ server, principal },
       ...(challenge !== undefined && { challenge }),
+      ...(back !== undefined && { back }),
       ...(lacked.length > 0 && { lackedScopes: lacked }),
     });
     this.#tickets.set(key, ticket);
@@ -147,15 +150,15 @@ export class SignIns {
     await this.ticket(ticket);
     const record = await this.context.pending.take("ticket", ticket);
     if (record?.prepared === undefined) throw SPENT();
-    const { principal, prepared } = record;
+    const { principal, prepared, back } = record;
     const server = loginServerOf(serverNamed(this.context, record.server)).name;
     const subject = { server, principal };
-    if (proof === "login") return this.#identify(subject, prepared);
-    return beginAuthorization(this.context, { subject, prepared, proof, bindsBrowser: true });
+    if (proof === "login") return this.#identify(subject, prepared, back);
+    return beginAuthorization(this.context, { subject, prepared, proof, back, bindsBrowser: true });
   }
 
   /** First a login that must name the principal, then the sign-in. */
-  async #identify(subject: SignInSubject, prepared: PreparedSignIn): Promise<Begun> {
+  async #identify(subject: SignInSubject, prepared: PreparedSignIn, back?: string): Promise<Begun> {
     const { identity, vault, now, baseUrl } = this.context;
     const { principal } = subject;
     const place = identity?.();
@@ -173,6 +176,7 @@ export class SignIns {
       subject: { server: place.name, principal },
       prepared: await prepareSignIn(place, options),
       next: { subject, prepared },
+      back,
       proof: "subject",
       bindsBrowser: true,
     });

@@ -24,7 +24,7 @@ beforeAll(async () => {
   if (!HAS_BROWSER) return;
   const notes = await startRealIssuer();
   ends(() => notes.close());
-  ({ page } = await servingPersons({ mcpServers: { notes: { url: notes.mcpUrl } } }, ends));
+  ({ page } = await servingPersons({ mcpServers: { notes: { url: notes.mcpUrl } } }, { ends }));
   open = new URL("/", await serving({}, { ends })).href;
   browser = await startBrowser();
   ends(() => browser.close());

@@ -48,7 +48,7 @@ describe("a gateway without authentication", () => {
     const { text } = await get(pageOf(open));
     const itemOf = (tool: string): string =>
       new RegExp(`<li><code>${tool}</code>.*?</li>`).exec(text)?.[0] ?? "";
-    expect(itemOf("wiki__read")).not.toContain("mark");
+    expect(itemOf("wiki__read")).not.toContain("badge");
     expect(itemOf("wiki__write")).toContain("refused");
     expect(itemOf("wiki__write")).toContain("the wiki is read-only here");
     expect(itemOf("wiki__delete")).toContain("needs approval");

@@ -11,7 +11,7 @@ const ended: (() => Promise<void>)[] = [];
 let page: string;
 let url: string;
 beforeAll(async () => {
-  ({ page, url } = await servingPersons({}, (end) => ended.push(end)));
+  ({ page, url } = await servingPersons({}, { ends: (end) => ended.push(end) }));
 });
 afterAll(async () => {
   for (const end of ended.reverse()) await end();

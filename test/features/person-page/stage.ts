@@ -9,6 +9,7 @@ import { personPage } from "../../../src/features/person-page/feature.js";
 import { createGateway } from "../../../src/gateway/gateway.js";
 import { CHANNELS, openedFeatures } from "../../support/features.js";
 import { configOf } from "../../support/gateway.js";
+import { send } from "../../support/http-host.js";
 import { recordingServer } from "../../support/servers/recording-server.js";
 import { authorizeAs } from "../../support/sign-in/person.mjs";
 import { startRealIssuer } from "../../support/sign-in/real-issuer.mjs";
@@ -31,11 +32,21 @@ const RULES = [
 /** Ends what a test or a file has started. */
 export type Ends = (end: () => Promise<void>) => void;
 
+interface ServingOptions {
+  readonly port?: number;
+  readonly ends?: Ends;
+  /** Where browsers reach the gateway. Default: where it listens. */
+  readonly publicUrl?: string;
+  /** Receives the URL of the listener for operators. */
+  readonly onStart?: (adminUrl: string) => void;
+}
+
 /** A gateway that serves; resolves to the URL for hosts. */
 export async function serving(
   file: { readonly auth?: object; readonly mcpServers?: object; readonly [section: string]: unknown } = {},
-  { port = 0, ends = onTestFinished }: { readonly port?: number; readonly ends?: Ends } = {},
+  options: ServingOptions = {},
 ): Promise<string> {
+  const { port = 0, ends = onTestFinished, publicUrl, onStart } = options;
   const wiki = await recordingServer(
     "wiki",
     "modern",
@@ -45,7 +56,7 @@ export async function serving(
   const pay = await recordingServer("pay", "modern", { tools: ["send"] }, () => {});
   const folder = mkdtempSync(join(tmpdir(), "cardea-person-"));
   const config = configOf({
-    listen: { http: { port }, admin: { port: 0 } },
+    listen: { http: { port, ...(publicUrl !== undefined && { publicUrl }) }, admin: { port: 0 } },
     policy: { rules: RULES },
     ...file,
     mcpServers: {
@@ -58,7 +69,8 @@ export async function serving(
   const gateway = createGateway(config, {
     ...{ logger: SILENT, version: "0.0.0-test", features, channels: CHANNELS },
   });
-  const { url } = await gateway.start();
+  const { url, adminUrl = "" } = await gateway.start();
+  onStart?.(adminUrl);
   ends(async () => {
     await gateway.stop({ immediate: true });
     await Promise.all([wiki.close(), pay.close()]);
@@ -72,10 +84,26 @@ const SECRET = "the secret of the gateway";
 /** The same, where persons sign in at a real issuer. */
 export async function servingPersons(
   file: Parameters<typeof serving>[0] = {},
-  ends: Ends = onTestFinished,
+  { ends = onTestFinished, publicUrl, onStart }: Omit<ServingOptions, "port"> = {},
 ): Promise<{ readonly url: string; readonly page: string }> {
   const port = await freePort();
-  const page = `http://127.0.0.1:${port}/`;
+  const page = `${publicUrl ?? `http://127.0.0.1:${port}`}/`;
+  const auth = await companyOf(page, ends);
+  return {
+    url: await serving(
+      { auth, ...file },
+      {
+        ...{ port, ends },
+        ...(publicUrl !== undefined && { publicUrl }),
+        ...(onStart !== undefined && { onStart }),
+      },
+    ),
+    page,
+  };
+}
+
+/** `auth` of a gateway with this page, whose persons have a login at a real issuer. */
+export async function companyOf(page: string, ends: Ends = onTestFinished): Promise<object> {
   const company = await startRealIssuer({
     clients: [
       {
@@ -88,8 +116,37 @@ export async function servingPersons(
     ],
   });
   ends(() => company.close());
-  const auth = { signIn: { issuer: company.issuer, clientId: "cardea", clientSecret: SECRET } };
-  return { url: await serving({ auth, ...file }, { port, ends }), page };
+  return { signIn: { issuer: company.issuer, clientId: "cardea", clientSecret: SECRET } };
+}
+
+/** How requests of a browser reach a gateway. */
+type Reach = (url: string, init: RequestInit) => Promise<Response>;
+
+/**
+ * Over a connection of its own for each request, as a proxy without affinity does: in turn to each of the listeners at `origins`,
+ * with these headers.
+ */
+export function byProxy(origins: readonly string[], headers: Readonly<Record<string, string>> = {}): Reach {
+  let next = 0;
+  return async (url, { method = "GET", body, headers: sent }) => {
+    const { pathname, search } = new URL(url);
+    const origin = origins[next % origins.length] ?? "";
+    next += 1;
+    const isForm = body instanceof URLSearchParams;
+    const answer = await send(`${origin}${pathname}${search}`, {
+      method,
+      headers: {
+        ...(sent as Record<string, string>),
+        ...(isForm && { "content-type": "application/x-www-form-urlencoded" }),
+        ...headers,
+      },
+      ...(isForm && { body: body.toString() }),
+    });
+    const named = Object.entries(answer.headers).flatMap(([name, value = []]) =>
+      [value].flat().map((each): [string, string] => [name, each]),
+    );
+    return new Response(answer.text, { status: answer.status, headers: named });
+  };
 }
 
 /** What a browser has got. */
@@ -105,9 +162,12 @@ export class PersonsBrowser {
   readonly cookies = new Map<string, string>();
   readonly setCookies: string[] = [];
 
+  /** @param reach default: the URL itself */
+  constructor(readonly reach: Reach = fetch) {}
+
   async open(url: string, init: RequestInit = {}): Promise<Got> {
     const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join("; ");
-    const response = await fetch(url, {
+    const response = await this.reach(url, {
       redirect: "manual",
       ...init,
       headers: { ...BROWSER, ...(cookie !== "" && { cookie }), ...(init.headers as Record<string, string>) },

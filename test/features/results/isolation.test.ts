@@ -58,6 +58,33 @@ withAdmin("operators see who keeps how much, and no content", async () => {
   expect(metrics).toMatch(/cardea_result_tokens_saved_total\{server="big"\} \d{4,}/);
 });
 
+withAdmin("operators see how much of each tool is kept, and when it was read last", async () => {
+  const running = await opened();
+  const [ann, bob] = [
+    await running.host({ era: "modern", door: "http" }, "ann"),
+    await running.host({ era: "modern", door: "http" }, "bob"),
+  ];
+  const sums = async (): Promise<readonly Json[]> =>
+    (await (await fetch(`${running.adminUrl}/api/v1/results/tools`)).json()) as Json[];
+  expect(await sums()).toEqual([]);
+  const id = idOf(await call(ann, "big__prose"));
+  await call(bob, "big__prose");
+  await call(bob, "big__log");
+  const [{ bytes: one } = {}] = await keptBy(running.adminUrl).then((rows) =>
+    rows.filter(({ tool }) => tool === "big__prose"),
+  );
+  const kept = { server: "big", lastKeptAt: expect.stringMatching(/^\d{4}-.*Z$/) as string };
+  expect(await sums()).toEqual([
+    { ...kept, tool: "big__prose", results: 2, bytes: 2 * Number(one) },
+    { ...kept, tool: "big__log", results: 1, bytes: expect.any(Number) },
+  ]);
+  await readOn(ann, id, { limit: 1 });
+  const read = await sums();
+  expect(read[0]?.lastReadAt).toMatch(/Z$/);
+  expect(read[1]).not.toHaveProperty("lastReadAt");
+  expect(JSON.stringify(read)).not.toContain(id);
+});
+
 withAdmin("the end of a session drops its results", async () => {
   const running = await opened();
   const host = await running.host({ era: "legacy", door: "http" });
