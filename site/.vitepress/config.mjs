@@ -29,7 +29,8 @@ export default defineConfig({
             fuzzy: (term) => (term.length > 5 ? 0.2 : false),
             // Pages that say what to do stand before tables of measurements. VitePress copies the text of this function into the page.
             boostDocument(id) {
-              if (/^\/docs\/(guides\/|start|troubleshooting)/.test(id)) return 4;
+              if (/^\/docs\/troubleshooting/.test(id)) return 6;
+              if (/^\/docs\/(guides\/|start)/.test(id)) return 4;
               return /^\/(docs\/(decisions\/|faults|cluster-faults|conformance|hosts|peers)|bench\/|CHANGELOG)/.test(
                 id,
               )
