@@ -35,6 +35,12 @@ export interface RejectedRequest {
 /** Receives the id of the principal, and whether it is signed in now. */
 export type SignInListener = (principal: string, isSignedIn: boolean) => void;
 
+/**
+ * Receives the tokens of one sign-in, which `id` names, at `server`: those in use, and those that they replaced; none when it has
+ * ended.
+ */
+export type TokenListener = (id: string, server: string, tokens: readonly string[]) => void;
+
 /** Finds the credentials of each principal at each server that may need a sign-in. */
 export interface CredentialStore {
   /** Those of `principal` (its id) at `server`; the same object for as long as the server has the same config. */
@@ -44,6 +50,11 @@ export interface CredentialStore {
    * function ends that.
    */
   watch(server: string, listener: SignInListener): () => void;
+  /**
+   * Calls `listener` with the tokens that this process uses, now and when they change. The returned function ends that. Absent:
+   * there are none that it knows of.
+   */
+  watchTokens?(listener: TokenListener): () => void;
   /** Whether metadata of `server` say that a person can sign in there. Never rejects. */
   offersSignIn(server: string): Promise<boolean>;
 }

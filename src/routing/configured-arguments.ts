@@ -18,11 +18,14 @@ export const configuredArguments: Middleware = (next) =>
  * tool gets them too, as its server may run that tool.
  */
 export function withConfiguredArguments(call: Call): Call {
-  const given =
-    call.route?.configuredArguments ??
-    call.route?.namedTargets?.find(({ route }) => route.configuredArguments)?.route.configuredArguments;
+  const given = configuredArgumentsOf(call);
   return given === undefined || TASK_METHODS.has(call.method) ? call : withArguments(call, given);
 }
+
+/** The arguments that the config sets for the target of a call; undefined if it sets none. */
+export const configuredArgumentsOf = ({ route }: Call): ConfiguredArguments | undefined =>
+  route?.configuredArguments ??
+  route?.namedTargets?.find((named) => named.route.configuredArguments)?.route.configuredArguments;
 
 function withArguments(call: Call, { defaults, fixed }: ConfiguredArguments): Call {
   const { extraHeaders, route } = call;

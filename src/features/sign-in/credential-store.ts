@@ -1,12 +1,13 @@
 /** The credentials of all principals at all servers: one token source per pair, created at its first use. */
 import { LRUCache } from "lru-cache";
-import type { CredentialStore, RequestCredentials, SignInListener } from "../../core/credentials.js";
+import type { CredentialStore, RequestCredentials, SignInListener, TokenListener } from "../../core/credentials.js";
 import type { Logger } from "../../core/logger.js";
 import { type OpenVault, type RecordChange, recordFileOf } from "../vault/vault.js";
 import type { Renewals } from "./renewals.js";
 import type { TokenEndpoint } from "./token-endpoint.js";
 import { type RefreshCounter, TokenEvents } from "./token-events.js";
 import { TokenSource } from "./token-source.js";
+import { TokenWatch } from "./token-watch.js";
 
 /** Dependencies of the store. */
 export interface CredentialStoreOptions {
@@ -55,6 +56,7 @@ export class TokenSources implements CredentialStore {
     max: MAX_KNOWN,
   });
   readonly #listening = new Set<Listening>();
+  readonly #tokens = new TokenWatch();
   readonly #events: TokenEvents;
   readonly #endWatch: () => void;
 
@@ -78,6 +80,7 @@ export class TokenSources implements CredentialStore {
       ...{ server, principal, vault, endpoint, now, random, deadline },
       ...(renewals !== undefined && { renewals }),
       events: this.#events,
+      onTokens: (tokens) => this.#tokens.note(file, server, tokens),
       onSignedIn: (isSignedIn, isWider) => this.#note(file, { server, principal }, isSignedIn, isWider),
     });
     this.#sources.set(file, { endpoint, source });
@@ -88,6 +91,10 @@ export class TokenSources implements CredentialStore {
     const listening = { server, listener };
     this.#listening.add(listening);
     return () => void this.#listening.delete(listening);
+  }
+
+  watchTokens(listener: TokenListener): () => void {
+    return this.#tokens.watch(listener);
   }
 
   offersSignIn(server: string): Promise<boolean> {
@@ -107,7 +114,10 @@ export class TokenSources implements CredentialStore {
   /** A record was written or removed, by this or another process. */
   #onRecord({ file, credential }: RecordChange): void {
     const owner = credential ?? this.#known.get(file)?.owner;
-    if (owner !== undefined) this.#notifyDependents(owner);
+    if (owner !== undefined) {
+      this.#notifyDependents(owner);
+      this.#tokens.note(file, owner.server, credential?.tokens);
+    }
     const source = this.#sources.peek(file)?.source;
     const wasLoaded = source?.isLoaded ?? false;
     source?.adoptNewer(credential);

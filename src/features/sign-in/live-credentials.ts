@@ -4,6 +4,7 @@ import type {
   RejectedRequest,
   RequestCredentials,
   SignInListener,
+  TokenListener,
 } from "../../core/credentials.js";
 import { GatewayError } from "../../core/errors.js";
 import type { StopSignal } from "../../core/stop.js";
@@ -14,11 +15,17 @@ interface Listening {
   end?: () => void;
 }
 
+interface WatchingTokens {
+  readonly listener: TokenListener;
+  end?: (() => void) | undefined;
+}
+
 /** A credential store that exists before the vault is open. */
 export class LiveCredentials implements CredentialStore {
   readonly #open: () => Promise<CredentialStore>;
   #opened: CredentialStore | undefined;
   readonly #listening = new Set<Listening>();
+  readonly #watching = new Set<WatchingTokens>();
 
   /** `open` resolves to the same store each time; it rejects if the vault cannot be used. */
   constructor(open: () => Promise<CredentialStore>) {
@@ -39,6 +46,16 @@ export class LiveCredentials implements CredentialStore {
     };
   }
 
+  watchTokens(listener: TokenListener): () => void {
+    const watching: WatchingTokens = { listener };
+    this.#watching.add(watching);
+    watching.end = this.#opened?.watchTokens?.(listener);
+    return () => {
+      this.#watching.delete(watching);
+      watching.end?.();
+    };
+  }
+
   /** Also true where the vault cannot be used: the request then fails with the reason. */
   async offersSignIn(server: string): Promise<boolean> {
     const store = await this.store().catch(() => undefined);
@@ -51,6 +68,7 @@ export class LiveCredentials implements CredentialStore {
     if (this.#opened === undefined) {
       this.#opened = opened;
       for (const listening of this.#listening) this.#listen(listening);
+      for (const watching of this.#watching) watching.end = opened.watchTokens?.(watching.listener);
     }
     return opened;
   }

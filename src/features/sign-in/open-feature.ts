@@ -52,6 +52,9 @@ export const credentialsIn = (
     persons,
     of: (server, principal) => store.of(server, principal),
     watch: (server, listener) => store.watch(server, listener),
+    ...(store.watchTokens !== undefined && {
+      watchTokens: (listener) => store.watchTokens?.(listener) ?? (() => {}),
+    }),
     offersSignIn: (server) => store.offersSignIn(server),
     refusal: (server, call) => signInError({ server, connectUrl }, call),
   },

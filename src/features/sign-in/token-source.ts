@@ -3,7 +3,7 @@ import type { RejectedRequest, RequestCredentials } from "../../core/credentials
 import { GatewayError, signInRequired } from "../../core/errors.js";
 import { asOfKey } from "../../core/sign-in-command.js";
 import { type StopSignal, unlessAborted } from "../../core/stop.js";
-import type { Credential } from "../vault/types.js";
+import type { Credential, TokenSet } from "../vault/types.js";
 import { VaultError } from "../vault/vault-error.js";
 import { CurrentToken } from "./current-token.js";
 import type { Renewal, RenewalTools, Unsaved } from "./renew.js";
@@ -22,6 +22,8 @@ export interface TokenSourceOptions extends RenewalTools {
   readonly events: TokenEvents;
   /** The principal signed in or out; `isWider`: signed in again for more scopes. */
   readonly onSignedIn: (isSignedIn: boolean, isWider: boolean) => void;
+  /** Called with those that are in use from now on; undefined: none are. */
+  readonly onTokens: (tokens: TokenSet | undefined) => void;
 }
 
 /**
@@ -107,6 +109,7 @@ export class TokenSource implements RequestCredentials {
     const { isSignedIn } = this;
     const asked = this.#token.credential?.askedScopes ?? [];
     const isFirst = !this.isLoaded;
+    this.options.onTokens(credential?.tokens);
     if (this.#token.adopt(credential, this.options.now())) this.#pause.end();
     // A sign-in for more scopes counts too: a call may wait for it.
     const isWider = isSignedIn && (credential?.askedScopes ?? []).some((scope) => !asked.includes(scope));

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { LiteralSearch } from "../../../src/features/own-secrets/literal-search.js";
 import { SecretValues } from "../../../src/features/own-secrets/secret-values.js";
 import { messagesWithoutSecrets, withoutSecrets } from "../../../src/features/own-secrets/without-secrets.js";
+import { runSteps, Work } from "../../../src/runtime/cooperative-yield.js";
 import { Payload } from "../../../src/wire/payload.js";
 import { toolCall } from "../../support/calls.js";
 import fc from "../../support/fast-check.js";
@@ -42,6 +43,13 @@ const curious = (era: "legacy" | "modern"): Server => ({
   answer: ({ method, params }) =>
     method === "tools/call" ? { content: [text(JSON.stringify(params.arguments))] } : undefined,
 });
+
+/** Values by the server that is given each. */
+function valuesOf(given: Readonly<Record<string, string>>): SecretValues {
+  const values = new SecretValues();
+  for (const [server, value] of Object.entries(given)) values.add(value, server);
+  return values;
+}
 
 let lastId = 0;
 async function call(host: RawHost, name: string, args: Json = {}): Promise<Json> {
@@ -100,6 +108,50 @@ test("an argument that the config itself gives a tool reaches its server, whatev
   expect(sent.map(({ arguments: given }) => given)).toEqual([{ note: "[redacted]", key: KEY }]);
 });
 
+test("a default argument of the config reaches its server, whatever else has that value", async () => {
+  const curiousOne = curious("modern");
+  const entry = { ...curiousOne.entry, overrides: { take: { arguments: { defaults: { key: KEY } } } } };
+  const gateway = await openGateway({ careless: careless("modern"), curious: { ...curiousOne, entry } });
+  const host = await gateway.host({ era: "modern", door: "http" });
+  await call(host, "curious__take", { note: KEY });
+  const sent = gateway.received.filter(({ method }) => method === "tools/call").map(({ params }) => params);
+  expect(sent.map(({ arguments: given }) => given)).toEqual([{ note: "[redacted]", key: KEY }]);
+});
+
+test("descriptions, instructions and defaults have no secret; names and values that a schema allows stay", async () => {
+  const schema = {
+    type: "object",
+    properties: {
+      how: { type: "string", description: `Not ${KEY}`, default: KEY, enum: [KEY, "other"] },
+    },
+  };
+  const telling: Server = {
+    tools: [{ name: "tell", title: `With ${KEY}`, description: `Uses ${KEY}.`, inputSchema: schema }],
+    entry: { headers: { authorization: `Bearer ${KEY}` } },
+    answer: ({ method }) =>
+      method === "server/discover"
+        ? {
+            supportedVersions: ["2026-07-28"],
+            capabilities: { tools: {} },
+            serverInfo: { name: "telling", version: "1" },
+            instructions: `The key is ${KEY}.`,
+          }
+        : undefined,
+  };
+  const host = await (await openGateway({ telling })).host({ era: "modern", door: "http" });
+  const [listed] = await host.list("tools");
+  const text = JSON.stringify(listed);
+  expect(listed).toMatchObject({ name: "telling__tell", title: "With [redacted]" });
+  expect(listed?.inputSchema).toEqual({
+    type: "object",
+    properties: {
+      how: { type: "string", description: "Not [redacted]", default: "[redacted]", enum: [KEY, "other"] },
+    },
+  });
+  expect(text.split(KEY)).toHaveLength(2);
+  expect(JSON.stringify(host.introduction())).not.toContain(KEY);
+});
+
 test("a question of a server is asked without its secret", async () => {
   const asks: Server = {
     tools: [tool("ask")],
@@ -141,8 +193,8 @@ test("words, paths and addresses that a server is given stay in its results", as
 test("the first of two members of one name is not passed on with a secret", async () => {
   const text = `{"content":[{"type":"text","text":"${KEY}"}],"content":[]}`;
   const removing = withoutSecrets({
-    toServer: new SecretValues([]),
-    toHost: new SecretValues([KEY]),
+    server: "careless",
+    values: [valuesOf({ careless: KEY })],
     onRemoved: () => {},
   });
   const answering = removing(async () => ({ kind: "result", result: Payload.ofText(text) }));
@@ -153,8 +205,8 @@ test("the first of two members of one name is not passed on with a secret", asyn
 test("messages of no running call are cleaned in both directions", async () => {
   const removed: string[] = [];
   const cleaning = messagesWithoutSecrets({
-    toServer: new SecretValues([OTHER]),
-    toHost: new SecretValues([KEY, OTHER]),
+    server: "careless",
+    values: [valuesOf({ careless: KEY, curious: OTHER })],
     onRemoved: (direction) => removed.push(direction),
   });
   const both = `${KEY} ${OTHER}`;
@@ -175,16 +227,17 @@ test("messages of no running call are cleaned in both directions", async () => {
 });
 
 describe("values", () => {
-  const values = new SecretValues([KEY, OTHER, "pä$$wörd-ünïque-1", 'quo"ted\\key-77']);
+  const values = valuesOf({ a: KEY, b: OTHER, c: "pä$$wörd-ünïque-1", d: 'quo"ted\\key-77' });
+  const mayBeIn = (payload: Payload) => runSteps(values.mayBeIn(payload, new Work()));
 
   test.each([
     ["a slash that is escaped", `{"a":"${KEY.replace("/", "\\/")}"}`],
     ["letters that are escaped", `{"a":"${OTHER.replace("a", "\\u0061")}"}`],
     ["other letters that are escaped", '{"a":"p\\u00e4$$w\\u00f6rd-\\u00fcn\\u00efque-1"}'],
     ["quotes", '{"a":"quo\\"ted\\\\key-77"}'],
-  ])("are found with %s", (_, json) => {
+  ])("are found with %s", async (_, json) => {
     const payload = Payload.ofText(json);
-    expect(values.mayBeIn(payload)).toBe(true);
+    expect(await mayBeIn(payload)).toBe(true);
     expect(values.json(payload.object)).toEqual({ a: "[redacted]" });
   });
 
@@ -193,8 +246,11 @@ describe("values", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "b", "c"), maxLength: 60 });
     fc.assert(
       fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), text, (words, within) => {
-        const places = words.map((one) => within.indexOf(one)).filter((at) => at !== -1);
-        expect(new LiteralSearch(words).indexIn(within)).toBe(places.length === 0 ? -1 : Math.min(...places));
+        const search = new LiteralSearch(3);
+        for (const one of words) search.add(one);
+        const ends = words.filter((one) => within.includes(one)).map((one) => within.indexOf(one) + one.length);
+        const found = search.find(within, search.first, within.length, () => true);
+        expect(found?.end).toBe(ends.length === 0 ? undefined : Math.min(...ends));
       }),
     );
   });
@@ -224,5 +280,35 @@ describe("values", () => {
         expect(left).not.toContain(OTHER);
       }),
     );
+  });
+
+  test.each<[string, string]>([
+    ["Basic credentials", Buffer.from(`user:${KEY}`).toString("base64")],
+    ["Base64", Buffer.from(KEY).toString("base64")],
+    ["Base64 for URLs, in the middle of a text", Buffer.from(`{"k":"${KEY}"}`).toString("base64url")],
+    ["a part of a URL", encodeURIComponent(KEY)],
+    ["JSON in a text", JSON.stringify({ k: 'quo"ted\\key-77' })],
+  ])("are found as %s", (_, encoded) => {
+    const left = values.text(`before ${encoded} after`);
+    expect(left).toMatch(/^before .*\[redacted\].* after$/);
+    expect(Buffer.from(left, "base64").toString("latin1")).not.toContain(KEY.slice(0, 8));
+    expect(left).not.toContain(KEY);
+  });
+
+  test("that are the same for two servers stay for both, and are taken back one by one", () => {
+    const shared = valuesOf({ a: KEY, b: KEY });
+    expect([shared.text(KEY, "a"), shared.text(KEY, "b"), shared.text(KEY, "c")]).toEqual([
+      ...[KEY, KEY],
+      "[redacted]",
+    ]);
+    shared.delete(KEY, "a");
+    expect([shared.text(KEY, "a"), shared.text(KEY, "b")]).toEqual(["[redacted]", KEY]);
+    shared.delete(KEY, "b");
+    expect([shared.text(KEY, "c"), shared.isEmpty]).toEqual([KEY, true]);
+  });
+
+  test("that overlap are taken out together", () => {
+    const both = valuesOf({ a: "0a1b2c3d4e5f", b: "4e5f6a7b8c9d" });
+    expect(both.text("x 0a1b2c3d4e5f6a7b8c9d y")).toBe("x [redacted] y");
   });
 });

@@ -34,6 +34,7 @@ export class World {
         { ...SILENT, info: line, warn: line },
         { tokenRefreshed: (_, outcome) => void this.outcomes.push(outcome) },
       ),
+      onTokens: () => {},
       onSignedIn: (isSignedIn) => void this.changes.push(isSignedIn),
     });
     return { process, source };

@@ -25,6 +25,8 @@ export interface RealIssuer {
   readonly documents: Map<string, unknown>;
   /** Every token, code and verifier that the issuer has given or taken, with the name of its member. */
   readonly secrets: ReadonlyMap<string, string>;
+  /** The access tokens that requests had, in the order of their first use. */
+  readonly tokens: ReadonlySet<string>;
   /** The tool calls that were run. */
   readonly calls: readonly { readonly tool: string; readonly sub: string }[];
   /** Whether a request whose expired token was refused has not come again with another one. */

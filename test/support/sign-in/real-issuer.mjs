@@ -161,6 +161,7 @@ export async function startRealIssuer(options = {}) {
     events,
     documents,
     calls: mcp.calls,
+    tokens: mcp.tokens,
     hasRefused: mcp.hasRefused,
     secrets,
     expireAccessTokens: () => {

@@ -9,6 +9,7 @@ export function realMcp({ provider, issuer, mcpUrl, key, tokenFormat, epoch }) {
   const keys = createLocalJWKSet({ keys: [publicKey] });
   const metadataUrl = `${issuer}/.well-known/oauth-protected-resource/mcp`;
   const calls = [];
+  const tokens = new Set();
   /** Requests, by method and body, whose expired token was refused and that have not come again. */
   const refused = new Map();
   const countRefused = (key, by) => {
@@ -64,6 +65,7 @@ export function realMcp({ provider, issuer, mcpUrl, key, tokenFormat, epoch }) {
       return response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(document));
     }
     const [, token] = /^Bearer (.+)$/i.exec(request.headers.authorization ?? "") ?? [];
+    if (token !== undefined) tokens.add(token);
     if (token === undefined) return refuse(response, 401, {});
     let claims;
     try {
@@ -86,7 +88,7 @@ export function realMcp({ provider, issuer, mcpUrl, key, tokenFormat, epoch }) {
     return serve(request, response, body);
   }
 
-  return { calls, answer, hasRefused: () => refused.size > 0, close: () => handler.close() };
+  return { calls, tokens, answer, hasRefused: () => refused.size > 0, close: () => handler.close() };
 }
 
 async function readJson(request) {
