@@ -11,7 +11,8 @@ export class SignInTokens {
 
   /** Keeps them as `source` has them. */
   follow(source: Pick<CredentialSource, "watchTokens"> | undefined): void {
-    this.#unfollow = source?.watchTokens?.((id, server, tokens) => this.#replace(id, server, tokens)) ?? this.#unfollow;
+    this.#unfollow =
+      source?.watchTokens?.((id, server, tokens) => this.#replace(id, server, tokens)) ?? this.#unfollow;
   }
 
   close(): void {

@@ -3,8 +3,8 @@ import { isDeepStrictEqual } from "node:util";
 import type { Call, InputResponses, Middleware, Notice, Reply } from "../../core/call.js";
 import type { MessageRedaction } from "../../core/call-policy.js";
 import { GatewayError } from "../../core/errors.js";
-import { nowOrInSteps, type Steps, Work } from "../../runtime/cooperative-yield.js";
 import { configuredArgumentsOf } from "../../routing/configured-arguments.js";
+import { nowOrInSteps, type Steps, Work } from "../../runtime/cooperative-yield.js";
 import { type JsonObject, objectAt } from "../../wire/json.js";
 import { decodeHeaderValue, encodeHeaderValue } from "../../wire/mirrored-headers.js";
 import { Payload } from "../../wire/payload.js";
@@ -103,8 +103,7 @@ function cleanReply(reply: Reply, secrets: SecretsAt): Reply | Promise<Reply> {
 function* cleanResult(reply: Extract<Reply, { kind: "result" }>, secrets: SecretsAt): Steps<Reply> {
   const work = new Work();
   const found: SecretValues[] = [];
-  for (const values of secrets.values)
-    if (yield* values.mayBeIn(reply.result, work)) found.push(values);
+  for (const values of secrets.values) if (yield* values.mayBeIn(reply.result, work)) found.push(values);
   if (found.length === 0) return reply;
   const whole = reply.result.object;
   let clean = whole;

@@ -1,6 +1,11 @@
 /** The credentials of all principals at all servers: one token source per pair, created at its first use. */
 import { LRUCache } from "lru-cache";
-import type { CredentialStore, RequestCredentials, SignInListener, TokenListener } from "../../core/credentials.js";
+import type {
+  CredentialStore,
+  RequestCredentials,
+  SignInListener,
+  TokenListener,
+} from "../../core/credentials.js";
 import type { Logger } from "../../core/logger.js";
 import { type OpenVault, type RecordChange, recordFileOf } from "../vault/vault.js";
 import type { Renewals } from "./renewals.js";

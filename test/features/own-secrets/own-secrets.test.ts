@@ -248,7 +248,9 @@ describe("values", () => {
       fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), text, (words, within) => {
         const search = new LiteralSearch(3);
         for (const one of words) search.add(one);
-        const ends = words.filter((one) => within.includes(one)).map((one) => within.indexOf(one) + one.length);
+        const ends = words
+          .filter((one) => within.includes(one))
+          .map((one) => within.indexOf(one) + one.length);
         const found = search.find(within, search.first, within.length, () => true);
         expect(found?.end).toBe(ends.length === 0 ? undefined : Math.min(...ends));
       }),
