@@ -4,7 +4,7 @@
  */
 import { build } from "../scripts/build.mjs";
 
-build({ installed: true });
+if (!process.argv.includes("--built")) build({ installed: true });
 const { findingsIn } = await import("../build/features/scan/scan.js");
 
 /** CPU time (ms) of a scan, and of its longest step. */
@@ -53,6 +53,10 @@ const evil = [
   "'",
   "\u{E0041}",
   "mcp.json/",
+  "once a tool is ",
+  "change it after ",
+  "tool it not be called by ",
+  "users do not need ",
 ];
 
 for (let round = 0; round < 3; round += 1) cost(ordinary);

@@ -58,7 +58,9 @@ async function listsOf(entry) {
       if (capabilities[of] === undefined) continue;
       for (let cursor; ; ) {
         const page = await host.request(method, cursor === undefined ? {} : { cursor });
-        for (const item of page[kind] ?? []) lists[kind].set(item[key], item);
+        // A tool without an input schema for an object is no tool (2025-06-18, schema), and hosts refuse it.
+        for (const item of page[kind] ?? [])
+          if (kind !== "tools" || item.inputSchema?.type === "object") lists[kind].set(item[key], item);
         cursor = page.nextCursor;
         if (cursor === undefined) break;
       }

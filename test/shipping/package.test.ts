@@ -12,7 +12,7 @@ import { start } from "../support/processes.js";
 import { until } from "../support/until.js";
 
 // A fifth of it are the pages of docs/, to which the README links; a tenth the packages that are bundled.
-const BUDGET = { packed: 1_100_000, unpacked: 3_700_000, installedPackages: 34 };
+const BUDGET = { packed: 1_120_000, unpacked: 3_700_000, installedPackages: 34 };
 /** Names with digests of the contents. */
 const CONSOLE = JSON.parse(
   readFileSync(inRepository("dist/admin/console/files.json"), "utf8"),

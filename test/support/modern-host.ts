@@ -16,11 +16,11 @@ interface Round {
 /** A host of the gateway at `url`, without credentials. */
 export const hostOf = (url: string) => ({
   /** Calls a tool; with `asked` again, where each question of it gets `answer`. @throws Error for a reply without a result */
-  async call(name: string, asked?: Round, answer?: object): Promise<Round> {
+  async call(name: string, asked?: Round, answer?: object, args: object = {}): Promise<Round> {
     const keys = Object.keys(asked?.inputRequests ?? {});
     const params = {
       name,
-      arguments: {},
+      arguments: args,
       _meta: META,
       ...(asked !== undefined && {
         inputResponses: Object.fromEntries(keys.map((key) => [key, answer])),

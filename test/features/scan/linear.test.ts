@@ -11,12 +11,21 @@ function steps(description: string): number {
   return count;
 }
 
-test.each(["ignore previous ", "\n", " ", "<!--", "curl ", "send a@", "~/.ssh/", "[system ", "\u{E0041}"])(
-  "256 KiB of %j is scanned in steps",
-  (text) => {
-    expect(steps(text.repeat(262_144 / text.length))).toBeGreaterThan(8);
-  },
-);
+test.each([
+  "ignore previous ",
+  "once a tool is ",
+  "tool it not be called by ",
+  "\n",
+  " ",
+  "<!--",
+  "curl ",
+  "send a@",
+  "~/.ssh/",
+  "[system ",
+  "\u{E0041}",
+])("256 KiB of %j is scanned in steps", (text) => {
+  expect(steps(text.repeat(262_144 / text.length))).toBeGreaterThan(8);
+});
 
 test("a definition of very many or very deep members is scanned", () => {
   const properties = Object.fromEntries(

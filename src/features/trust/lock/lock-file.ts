@@ -2,6 +2,9 @@
 import { type FSWatcher, watch } from "node:fs";
 import { readFile, stat } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
+import { LIST_KINDS } from "../../../core/lists.js";
+import { runSteps } from "../../../runtime/cooperative-yield.js";
+import { digestDefinitions } from "./definition.js";
 import { LOCK_FILE, type Lock, LockError, MAX_LOCK_LENGTH, readLock } from "./lock.js";
 
 /** `absent`: there is no such file. `unusable`: why the file cannot be read. */
@@ -13,12 +16,15 @@ export type LockState =
 /** The path of the lock of a config. */
 export const lockPath = (configFile: string): string => join(dirname(resolve(configFile)), LOCK_FILE);
 
-/** Reads the file. Never rejects. */
+/** Reads the file, and makes the digests of its definitions in steps. Never rejects. */
 export async function readLockFile(file: string): Promise<LockState> {
   try {
     const { size } = await stat(file);
     if (size > MAX_LOCK_LENGTH) return unusable(`it is larger than ${MAX_LOCK_LENGTH} bytes`);
-    return { kind: "good", lock: readLock(await readFile(file, "utf8")) };
+    const lock = readLock(await readFile(file, "utf8"));
+    for (const { lists } of lock.servers.values())
+      for (const kind of LIST_KINDS) await runSteps(digestDefinitions(kind, lists[kind]));
+    return { kind: "good", lock };
   } catch (error) {
     if (error instanceof LockError) return unusable(error.message);
     const code = error instanceof Error && "code" in error ? String(error.code) : "unknown error";
