@@ -7,7 +7,7 @@
  *   (features that import it go with it, and so do tests of two features)
  * - `--only-kernel`: the same without all of them
  * - `--all`: `--without` for each, then `--only-kernel`
- * - `--sample`: one of them, by CARDEA_SAMPLE, and `--only-kernel`, with the tests in `QUICK` that start no program, as CI does
+ * - `--sample`: one of them, and `--only-kernel`, with half of the files in `QUICK` that start no program, as CI does; CARDEA_SAMPLE says which
  *
  * docs/, config/reference.md and the golden files are written for all features, so the tests that compare them are left out.
  */
@@ -37,6 +37,8 @@ const OF_ALL = [
   "architecture/page.test.ts",
   "security/page.test.ts",
 ];
+/** Chooses in `--sample`. */
+const sample = Number(process.env.CARDEA_SAMPLE ?? Math.floor(Math.random() * 100_000));
 /** What says most of what is wired, in seconds. */
 const QUICK = ["architecture", "config", "core", "gateway", "features"];
 /** The features of a list, by name, with the section of the config that each has. */
@@ -147,6 +149,7 @@ function checkWithout(chosen, tests) {
       ...OF_ALL.flatMap((path) => ["--exclude", `test/${path}${path.endsWith(".ts") ? "" : "/**"}`]),
       // They stay in the copy, as tests of the tree look for them.
       ...(tests === QUICK ? programTests(copy) : []).flatMap((path) => ["--exclude", path]),
+      ...(tests === QUICK ? [`--shard=${(sample % 2) + 1}/2`] : []),
     ]);
   } finally {
     rmSync(copy, { recursive: true, force: true });
@@ -222,9 +225,8 @@ else if (flag === "--all") {
   for (const feature of features) checkWithout([feature], [""]);
   checkWithout(features, [""]);
 } else if (flag === "--sample") {
-  const seed = Number(process.env.CARDEA_SAMPLE ?? Math.floor(Math.random() * 100_000));
-  console.error(`CARDEA_SAMPLE=${seed} chooses the same feature again`);
-  checkWithout([features[seed % features.length]], QUICK);
+  console.error(`CARDEA_SAMPLE=${sample} chooses the same again`);
+  checkWithout([features[sample % features.length]], QUICK);
   checkWithout(features, QUICK);
 } else {
   const names = features.map((feature) => feature.name).join("|");
