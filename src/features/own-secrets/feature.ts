@@ -6,7 +6,7 @@ import { type Direction, RemovedSecrets, SECRETS_REMOVED } from "./metrics.js";
 import type { SecretValues } from "./secret-values.js";
 import type { SecretsAt } from "./without-secrets.js";
 
-/** Always on; without a secret in the config, and without sign-ins, it adds no layer. */
+/** Always on. Without a secret it does nothing: stdio servers then have no layer, HTTP servers one that only calls the next, as a sign-in may come. */
 export const ownSecrets: Feature = {
   name: "own-secrets",
   counters: [SECRETS_REMOVED],
