@@ -588,7 +588,7 @@ ok    files: all right: 2 tools
     const unread: ProbeResult = { stderr: [], nonProtocolOutput: [] };
     const none = fakeShell({ cwd: folder, examine: async () => unread });
     expect(await runCommandLine(["doctor"], none)).toBe(1);
-    expect(none.out()).toMatch(/warning: matches no name: .* did you mean files__\*\?/);
+    expect(none.out()).toMatch(/warning: "\S+" matches no name: .* did you mean files__\*\?/);
   });
 
   test("prints the report of a server as soon as it has answered", async () => {

@@ -372,7 +372,7 @@ describe("check", () => {
     const shell = fakeShell({ cwd: folder });
     expect(await runCommandLine(["check", "--config", "shadow.yaml"], shell)).toBe(0);
     expect(shell.out()).toBe(
-      "shadow.yaml:5:35: warning: matches no name: they begin with a__; did you mean a__x?\n" +
+      'shadow.yaml:5:35: warning: "b__x" matches no name: they begin with a__; did you mean a__x?\n' +
         'shadow.yaml:5:7: warning: rule "some" never decides: "all" matches all that it matches, and comes first\n' +
         "shadow.yaml: all right, 1 server\n",
     );

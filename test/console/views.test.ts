@@ -1,4 +1,6 @@
 /** The console in a real browser, in front of a gateway with real servers. */
+
+import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { HAS_BROWSER, seriousFindings } from "../support/browser.js";
 import { sample } from "../support/sample.js";
@@ -57,6 +59,21 @@ describe.runIf(HAS_BROWSER)("the console", () => {
     await page.keyboard.press("Escape");
     await drawer.waitFor({ state: "detached" });
     await page.close();
+  });
+
+  test("a number is red only beside a problem, not for a server that still starts", async () => {
+    const servers = (from: Page) => from.getByRole("list", { name: "Numbers" }).locator("strong").first();
+    const failing = await stage.open("overview");
+    await failing.page.getByText("broken cannot be reached").first().waitFor();
+    expect(await servers(failing.page).getAttribute("class")).toBe("bad");
+    await failing.page.close();
+    const starting = await stage.open("overview", {
+      prepare: (opened) => opened.route("**/api/v1/problems*", (route) => route.fulfill({ json: [] })),
+    });
+    await starting.page.getByText("Nothing is wrong: 4 servers.").waitFor();
+    expect(await servers(starting.page).textContent()).toBe("3/4");
+    expect(await servers(starting.page).getAttribute("class")).toBe("");
+    await starting.page.close();
   });
 
   test("the overview and the tools count alike: for each host, and more for hosts that can be asked", async () => {

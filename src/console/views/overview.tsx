@@ -55,6 +55,7 @@ function Numbers({ state }: { readonly state: GatewayState }) {
   const { servers, catalog, sessions, questions, approvals } = state;
   const sum = (of: (server: (typeof servers)[number]) => number | undefined): number =>
     servers.reduce((total, server) => total + (of(server) ?? 0), 0);
+  const isWrong = pressing(problemsIn(state)).length > 0;
   const up = servers.filter(({ state: its }) => its === "ready" || its === "idle").length;
   const tokens = ["Tokens of the tools", grouped(sum(({ tokens }) => tokens)), "tools"] as const;
   const numbers: readonly (readonly [string, string, string])[] = [
@@ -70,7 +71,9 @@ function Numbers({ state }: { readonly state: GatewayState }) {
       {numbers.map(([label, value, view]) => (
         <li key={label}>
           <a href={hrefOf(view)}>
-            <strong class={label === "Servers" && up < servers.length ? "bad" : ""}>{value}</strong>
+            <strong class={label === "Servers" && isWrong && up < servers.length ? "bad" : ""}>
+              {value}
+            </strong>
             <span>{label}</span>
           </a>
         </li>

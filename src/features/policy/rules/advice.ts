@@ -156,7 +156,7 @@ const unmatchedMethods = (
     const message =
       neverEvaluated(pattern) ??
       (/[^\x21-\x7e]/.test(pattern)
-        ? "matches no method: names are printable ASCII without spaces"
+        ? `${writeJson(pattern)} matches no method: names are printable ASCII without spaces`
         : undefined);
     return message === undefined ? [] : [{ path: [...path, "methods", at], message }];
   });
@@ -202,10 +202,18 @@ function unmatchedNames(
       if (!names.some((start) => canBeginWith(pattern, start))) {
         const near = nearestName(pattern, names, naming.separator);
         const hint = near === undefined ? "" : `; did you mean ${near}?`;
-        return [dead(kind, at, `matches no name: they begin with ${names.join(", ")}${hint}`)];
+        return [
+          dead(kind, at, `${writeJson(pattern)} matches no name: they begin with ${names.join(", ")}${hint}`),
+        ];
       }
       return INVALID_NAME_GLOB.test(pattern)
-        ? [dead(kind, at, "matches no name: characters other than A-Z a-z 0-9 _ - become _")]
+        ? [
+            dead(
+              kind,
+              at,
+              `${writeJson(pattern)} matches no name: characters other than A-Z a-z 0-9 _ - become _`,
+            ),
+          ]
         : [];
     });
   return [
@@ -214,7 +222,7 @@ function unmatchedNames(
     ...resources.flatMap((pattern, at): readonly PolicyFault[] =>
       uris.some((start) => canBeginWith(pattern.toLowerCase(), start))
         ? []
-        : [dead("resources", at, `matches no URI: they begin with ${uris.join(", ")}`)],
+        : [dead("resources", at, `${writeJson(pattern)} matches no URI: they begin with ${uris.join(", ")}`)],
     ),
   ];
 }

@@ -113,27 +113,31 @@ describe("names and URIs that nothing can have are reported", () => {
   const beginning = "matches no name: they begin with";
 
   test.each<[string, Given, string]>([
-    ["with the prefix of no server", { tools: ["search__*"], effect: "deny" }, `${beginning} files__, d_b__`],
-    ["without a prefix", { tools: ["read"], effect: "deny" }, `${beginning} files__, d_b__`],
+    [
+      "with the prefix of no server",
+      { tools: ["search__*"], effect: "deny" },
+      `"search__*" ${beginning} files__, d_b__`,
+    ],
+    ["without a prefix", { tools: ["read"], effect: "deny" }, `"read" ${beginning} files__, d_b__`],
     [
       "with a prefix as it is not written",
       { prompts: ["d b__*"], effect: "deny" },
-      `${beginning} files__, d_b__; did you mean d_b__*?`,
+      `"d b__*" ${beginning} files__, d_b__; did you mean d_b__*?`,
     ],
     [
       "of another server than those that are named",
       { tools: ["files__*"], servers: ["d b"], effect: "deny" },
-      `${beginning} d_b__`,
+      `"files__*" ${beginning} d_b__`,
     ],
     [
       "with signs that are replaced",
       { tools: ["files__my.tool"], effect: "deny" },
-      "matches no name: characters other than A-Z a-z 0-9 _ - become _",
+      '"files__my.tool" matches no name: characters other than A-Z a-z 0-9 _ - become _',
     ],
     [
       "of resources as their server writes them",
       { resources: ["file:///etc/*"], effect: "deny" },
-      "matches no URI: they begin with files+, d-b+, ui:, skill:, http:, https:",
+      '"file:///etc/*" matches no URI: they begin with files+, d-b+, ui:, skill:, http:, https:',
     ],
   ])("%s", (_, given, message) => {
     const [at = ""] = ["tools", "prompts", "resources"].filter((kind) => kind in given);
@@ -221,7 +225,7 @@ describe("methods that rules do not see as such are reported", () => {
     ],
     ["tasks/get", "tasks/get belongs to the call that created its task, and is not evaluated again"],
     ["server/discover", "server/discover is answered by the gateway and reaches no server"],
-    ["ops /*", "matches no method: names are printable ASCII without spaces"],
+    ["ops /*", '"ops /*" matches no method: names are printable ASCII without spaces'],
   ])("%s", (method, message) => {
     expect(advice([{ methods: ["ops/*", method], effect: "deny" }])).toEqual([
       ["policy.rules.0.methods.1", message],
