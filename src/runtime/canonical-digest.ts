@@ -10,7 +10,29 @@ import { nowOrInSteps, type Steps, Work } from "./cooperative-yield.js";
  * SHA-256 of `canonicalText(value)`, in base64. A promise only for values that take more than one step. It recurses, so
  * check the depth before.
  */
-export const canonicalDigest = (value: unknown): string | Promise<string> => nowOrInSteps(digesting(value));
+export const canonicalDigest = (value: unknown): string | Promise<string> =>
+  sizeLeft(value, SMALL) > 0
+    ? hash("sha256", canonicalText(value), "base64")
+    : nowOrInSteps(digesting(value));
+
+/** Characters, about, of a value that is written at once: steps take 1.5 us more. */
+const SMALL = 2_048;
+
+/** What is left of `size` characters after `value`; zero or less as soon as it does not fit. */
+function sizeLeft(value: unknown, size: number): number {
+  if (typeof value === "string") return size - value.length;
+  if (!isContainer(value)) return size - (value instanceof ExactNumber ? value.source.length : MEMBER);
+  let left = size - MEMBER;
+  if (Array.isArray(value)) {
+    for (let at = 0; at < value.length && left > 0; at += 1) left = sizeLeft(value[at], left - MEMBER);
+    return left;
+  }
+  for (const key in value) {
+    left = sizeLeft((value as Readonly<Record<string, unknown>>)[key], left - MEMBER - key.length);
+    if (left <= 0) return left;
+  }
+  return left;
+}
 
 /**
  * The identity of a call, the same in each of its rounds: a digest of principal, method, server, target, arguments, and

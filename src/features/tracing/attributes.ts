@@ -6,7 +6,7 @@ import { type Target, targetOf } from "../../core/methods.js";
 import { redactedStart, shortText } from "../../core/short-text.js";
 import { methodLabel, outcomeOf } from "../../telemetry/finished-calls.js";
 import { codeOf, idKeyOf, type MessageId } from "../../wire/envelope.js";
-import type { Attributes, KIND } from "./span.js";
+import { type Attributes, type KIND, quoted } from "./span.js";
 
 /** Limit (characters) of a text chosen by a peer. */
 const MAX_TEXT = 1_000;
@@ -117,14 +117,18 @@ export function operationAttributes(operation: Operation, redact: Redact): Attri
   return { ...attributes, ...address };
 }
 
-/** The attributes of one request only. */
-export function requestAttributes(
+/** The attributes of one request only, as text: separated by commas; "" if there are none. */
+export function requestText(
   requestId: MessageId | undefined,
   sessionId: string | undefined,
-): Attributes | undefined {
-  if (requestId === undefined) return undefined;
-  const id = String(idKeyOf(requestId)).slice(0, MAX_TEXT);
-  return sessionId === undefined
-    ? { "jsonrpc.request.id": id }
-    : { "jsonrpc.request.id": id, "mcp.session.id": sessionId };
+  rule?: string | undefined,
+): string {
+  const ofRule = rule === undefined ? "" : `{"key":"cardea.rule","value":{"stringValue":${quoted(rule)}}}`;
+  if (requestId === undefined) return ofRule;
+  const id =
+    typeof requestId === "number" ? `"${requestId}"` : quoted(String(idKeyOf(requestId)).slice(0, MAX_TEXT));
+  let text = `{"key":"jsonrpc.request.id","value":{"stringValue":${id}}}`;
+  if (sessionId !== undefined)
+    text += `,{"key":"mcp.session.id","value":{"stringValue":${quoted(sessionId)}}}`;
+  return rule === undefined ? text : `${text},${ofRule}`;
 }

@@ -16,7 +16,7 @@ import {
   exposedTarget,
   ownTarget,
   type Redact,
-  requestAttributes,
+  requestText,
 } from "./attributes.js";
 import type { SpanIds } from "./ids.js";
 import { type Attributes, KIND, type SpanFacts, type SpanKindText, spanKindText } from "./span.js";
@@ -121,6 +121,7 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
       isParentRemote,
       startedAt: until - inputMs,
       duration: inputMs,
+      attributes: "",
     });
   }
 
@@ -138,9 +139,7 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
       server: serverOf(call, reply) ?? "",
       address: undefined,
     });
-    const own = requestAttributes(requestId, host?.sessionId);
-    const attributes = rule === undefined ? own : { ...own, "cardea.rule": rule };
-    this.#options.ended(finished(open, common, attributes, ending));
+    this.#options.ended(finished(open, common, requestText(requestId, host?.sessionId, rule), ending));
   }
 
   servedBy(server: LayeredServer): Middleware {
@@ -194,7 +193,7 @@ export class CallSpans implements Pick<Tracing, "calls" | "servedBy"> {
       server: server.name,
       address,
     });
-    this.#options.ended(finished(open, common, requestAttributes(sentId, sentTo?.sessionId), ending));
+    this.#options.ended(finished(open, common, requestText(sentId, sentTo?.sessionId), ending));
   }
 }
 
@@ -216,7 +215,7 @@ interface Sent {
 function finished(
   { span, parent, isParentRemote, links, since, startedAt }: OpenSpan,
   common: SpanKindText,
-  attributes: Attributes | undefined,
+  attributes: string,
   { failure }: Ending,
 ): SpanFacts {
   const duration = performance.now() - since;

@@ -8,7 +8,7 @@ import { type ExporterOptions, openExporter } from "./exporter.js";
 import { SpanIds } from "./ids.js";
 import type { OtlpConfig } from "./section.js";
 import { type Environment, type SamplingRule, traceSettings } from "./settings.js";
-import { type Attributes, attributesText, spanText } from "./span.js";
+import { type Attributes, pairsText } from "./span.js";
 import { SpanQueue } from "./span-queue.js";
 import type { Tracing } from "./types.js";
 import { WallClock } from "./wall-clock.js";
@@ -42,16 +42,16 @@ export async function openTracing(
   // Environment variables override the defaults.
   const resource = named.merge(detectResources({ detectors: [envDetector] }));
   const { exporter, destination } = exporterOf({ url, headers });
-  const attributes = attributesText(resource.attributes as Attributes);
+  const attributes = pairsText(resource.attributes as Attributes);
   const scope = writeJson({ name: "cardea", version });
-  const head = `{"resourceSpans":[{"resource":{"attributes":${attributes}},"scopeSpans":[{"scope":${scope},"spans":[`;
+  const head = `{"resourceSpans":[{"resource":{"attributes":[${attributes}]},"scopeSpans":[{"scope":${scope},"spans":[`;
   const queue = new SpanQueue({ exporter, logger, destination, delayMs, head, tail: "]}]}]}" });
   const spans = new CallSpans({
     isSampled: sampler(settings.sampling, sdk),
     ids: new SpanIds(),
     clock: new WallClock(),
     redact,
-    ended: (facts) => queue.add(spanText(facts)),
+    ended: (facts) => queue.add(facts),
   });
   return {
     calls: spans.calls,

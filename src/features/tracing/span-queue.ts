@@ -4,15 +4,16 @@
  */
 import type { Logger } from "../../core/logger.js";
 import { withTimeout } from "../../core/stop.js";
+import type { SpanFacts } from "./span.js";
 import { SpanBatch } from "./span-batch.js";
 import type { LossReason } from "./types.js";
 
-/** Maximum batches, pending or in flight, of 256 KiB each: at least 4,000 spans, mostly some 12,000. */
-const MAX_BATCHES = 40;
+/** Maximum batches, pending or in flight, of 768 KiB each: at least 3,000 spans, mostly some 9,000. */
+const MAX_BATCHES = 13;
 /** Concurrent exports. */
 const MAX_EXPORTS = 4;
-/** Spans per full batch. */
-const BATCH = 256;
+/** Spans per full batch. Whatever it holds, an export takes some 0.3 ms of processor time. */
+const BATCH = 768;
 
 /** Sends spans. */
 export interface SpanExporter {
@@ -54,8 +55,8 @@ export class SpanQueue {
     this.#options = options;
   }
 
-  /** @param span as JSON */
-  add(span: string): void {
+  /** Writes the span into the batch in progress. */
+  add(span: SpanFacts): void {
     if (this.#open?.add(span) !== true && !this.#addToNext(span)) {
       this.#lose("queue_full", 1, "calls end faster than it accepts spans");
       return;
@@ -89,7 +90,7 @@ export class SpanQueue {
   };
 
   /** False if the queue is full. */
-  #addToNext(span: string): boolean {
+  #addToNext(span: SpanFacts): boolean {
     this.#seal();
     const used = this.#waiting.length + this.#exports.size;
     if (used >= MAX_BATCHES || this.#closing !== undefined) return false;

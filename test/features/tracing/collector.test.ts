@@ -83,11 +83,11 @@ test("the queue of spans is bounded while a collector does not respond", async (
   onTestFinished(() => collector.stop());
   const { traced, log } = await tracing(collector.endpoint);
   callsOf(traced, 20_000);
-  // Of 40 batches of 256 four are under way.
-  expect(traced.lost.queue_full).toBe(20_000 - 40 * 256);
+  // Of 13 batches of 768 four are under way.
+  expect(traced.lost.queue_full).toBe(20_000 - 13 * 768);
   expect(log).toHaveLength(1);
   await traced.close(0);
-  expect(traced.lost.queue_full + traced.lost.export_failed).toBeGreaterThanOrEqual(20_000 - 4 * 256);
+  expect(traced.lost.queue_full + traced.lost.export_failed).toBeGreaterThanOrEqual(20_000 - 4 * 768);
 });
 
 test("at a stop pending spans are exported, and a hanging collector does not delay it", async () => {
@@ -98,7 +98,7 @@ test("at a stop pending spans are exported, and a hanging collector does not del
   expect([collector.spans.length, traced.lost.export_failed]).toEqual([1_000, 0]);
   await collector.stop();
   const hanging = await tracing(collector.endpoint, { OTEL_BSP_SCHEDULE_DELAY: "100000" });
-  callsOf(hanging.traced, 2_000);
+  callsOf(hanging.traced, 5_000);
   await hanging.traced.close(1);
   expect(hanging.traced.lost.export_failed).toBeGreaterThan(0);
 });
