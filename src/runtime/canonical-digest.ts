@@ -18,7 +18,7 @@ export const canonicalDigest = (value: unknown): string | Promise<string> =>
 /** Characters, about, of a value that is written at once: steps take 1.5 us more. */
 const SMALL = 2_048;
 
-/** What is left of `size` characters after `value`; zero or less as soon as it does not fit. */
+/** How many of `size` characters `value` does not need; zero or less if it does not fit. */
 function sizeLeft(value: unknown, size: number): number {
   if (typeof value === "string") return size - value.length;
   if (!isContainer(value)) return size - (value instanceof ExactNumber ? value.source.length : MEMBER);

@@ -121,7 +121,7 @@ export function operationAttributes(operation: Operation, redact: Redact): Attri
 export function requestText(
   requestId: MessageId | undefined,
   sessionId: string | undefined,
-  rule?: string | undefined,
+  rule?: string,
 ): string {
   const ofRule = rule === undefined ? "" : `{"key":"cardea.rule","value":{"stringValue":${quoted(rule)}}}`;
   if (requestId === undefined) return ofRule;
