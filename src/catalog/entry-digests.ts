@@ -33,7 +33,7 @@ export function listDigest(items: readonly JsonObject[]): string {
 /** Whether two lists have the same entries in the same order. */
 export const areSameEntries = (some: readonly JsonObject[], others: readonly JsonObject[]): boolean =>
   some.length === others.length &&
-  some.every((item, at) => entryDigest(item) === entryDigest(others[at] ?? {}));
+  some.every((item, at) => item === others[at] || entryDigest(item) === entryDigest(others[at] ?? {}));
 
 function entryDigest(item: JsonObject): string {
   let digest = digests.get(item);

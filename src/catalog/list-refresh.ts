@@ -19,6 +19,8 @@ export interface ListRefreshOptions {
   readonly settleMs: number;
   /** Timeout (ms) of all pages of one list. */
   readonly listTimeoutMs: number;
+  /** The entries that the server listed before, over this or another connection; undefined if there was no list. */
+  readonly known: (connection: ConnectionLists, kind: ListKind) => readonly JsonObject[] | undefined;
   /** Work on a list before `onLoaded`, in steps. Absent: none. */
   readonly prepare?: Preparation | undefined;
   /** A list was loaded. An exception counts as a failure to list. */
@@ -152,7 +154,7 @@ export class ListRefresh {
 
   /** Loads one list. Resolves to whether that succeeded. */
   async #load(connection: ConnectionLists, kind: ListKind): Promise<boolean> {
-    const { upstream, listTimeoutMs, prepare, onLoaded, onFailed } = this.#options;
+    const { upstream, listTimeoutMs, known, prepare, onLoaded, onFailed } = this.#options;
     const giveUp = new AbortController();
     const stop = () => giveUp.abort();
     const timer = setTimeout(stop, listTimeoutMs);
@@ -160,7 +162,7 @@ export class ListRefresh {
     try {
       // The server may ignore the cancel, so its response is not awaited.
       const list = await Promise.race([
-        upstream.list(kind, connection.client, giveUp.signal),
+        upstream.list(kind, connection.client, giveUp.signal, known(connection, kind)),
         rejectOnAbort(giveUp.signal, upstream.name, kind),
       ]);
       const digested = nowOrInSteps(preparing(kind, list.items, prepare));

@@ -67,6 +67,7 @@ export class ServerLists {
     this.#refresh = new ListRefresh({
       ...{ upstream, logger, settleMs: times.settleMs, listTimeoutMs: times.listTimeoutMs },
       prepare: options.admission?.prepare?.bind(options.admission),
+      known: ({ listScope }, kind) => this.#lists.read(listScope, kind)?.unfiltered,
       onLoaded: (listener, kind, list) => this.#onLoaded(listener, kind, list),
       onFailed: (listener, kind, cause) => {
         this.#lists.makeStale(listener, kind);

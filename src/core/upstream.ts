@@ -119,9 +119,16 @@ export interface Upstream {
   /**
    * Fetches all pages of one list, over the connection of `client` (which is opened if needed) or the shared one. A
    * list without a server capability is empty.
+   * @param before the entries that were listed before. One that is listed again, with the same text, is the same object, so
+   * that what is kept of it holds still.
    * @throws GatewayError if the server cannot be reached or answers with an error.
    */
-  list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList>;
+  list(
+    kind: ListKind,
+    client: Client | undefined,
+    signal: StopSignal,
+    before?: readonly JsonObject[],
+  ): Promise<ServerList>;
   readonly resources: ResourceSubscriptions;
   /**
    * Subscribes to changes of these tasks (the server's own ids). Absent, or with no ids, where the server sends no task

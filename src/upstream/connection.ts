@@ -9,6 +9,7 @@ import type { StopSignal } from "../core/stop.js";
 import type { TaskListener, TaskSubscription } from "../core/tasks.js";
 import type { ServerFacts, ServerList } from "../core/upstream.js";
 import type { RpcError } from "../wire/envelope.js";
+import type { JsonObject } from "../wire/json.js";
 
 /** An open connection, whose era is known. */
 export interface Connection {
@@ -25,9 +26,14 @@ export interface Connection {
   whenRootsTold?(afterOpenMs: number, signal: StopSignal): Promise<boolean>;
   /**
    * Lists all pages; cursor loops are cut. A list that the server does not advertise is empty. In the era in which
-   * each request carries client capabilities, those of `client` are sent.
+   * each request carries client capabilities, those of `client` are sent. `before`: see `Upstream`.
    */
-  list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList>;
+  list(
+    kind: ListKind,
+    signal: StopSignal,
+    client?: Client,
+    before?: readonly JsonObject[],
+  ): Promise<ServerList>;
   /** Subscribes to one resource, which must not be subscribed to already: the caller counts references. */
   subscribe(uri: string): void;
   /** Ends the subscription to one resource. */

@@ -146,14 +146,19 @@ class SupervisedUpstream implements StartableUpstream {
     return listScopeOf(client, this.#connections.known);
   }
 
-  async list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList> {
+  async list(
+    kind: ListKind,
+    client: Client | undefined,
+    signal: StopSignal,
+    before?: readonly JsonObject[],
+  ): Promise<ServerList> {
     const { known } = this.#connections;
     if (known.era === undefined) await this.#ready.whenEraIsKnown(client, signal);
     const { supervisor, connected } = await this.#ready.connectionFor(client, signal);
     if (client !== undefined && connected.era === "modern" && !known.credentials.separates(client))
       this.#events.addListScope(this.listScope(client));
     try {
-      const list = await supervisor.duringList(() => connected.connection.list(kind, signal, client));
+      const list = await supervisor.duringList(() => connected.connection.list(kind, signal, client, before));
       const { instance } = connected.connection.facts;
       if (instance === undefined) return list;
       return { ...list, items: filterLoopedItems(instance, this.#settings.gateway.instance, list.items) };

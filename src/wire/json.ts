@@ -57,6 +57,25 @@ export function isSame(a: unknown, b: unknown): boolean {
   return more === 0;
 }
 
+/** Whether two JSON values have the same text: the members of objects in the same order, numbers in the same notation. */
+export function isSameText(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || a === null || b === null) return false;
+  if (Array.isArray(a)) {
+    return Array.isArray(b) && a.length === b.length && a.every((one, at) => isSameText(one, b[at]));
+  }
+  if (a instanceof ExactNumber) return b instanceof ExactNumber && a.source === b.source;
+  if (!isObject(a) || !isObject(b)) return false;
+  const names = Object.keys(a);
+  const others = Object.keys(b);
+  if (names.length !== others.length) return false;
+  for (let at = 0; at < names.length; at += 1) {
+    const name = names[at] ?? "";
+    if (name !== others[at] || !isSameText(a[name], b[name])) return false;
+  }
+  return true;
+}
+
 /**
  * A number that JavaScript would serialize differently from its source: `9007199254740993`, `1e400`, `1.0`, `-0`.
  * `parseJson` creates them, `writeJson` writes them back. Other serializers (log lines) get the nearest double.

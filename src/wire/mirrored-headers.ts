@@ -61,7 +61,7 @@ export function argumentAt(args: JsonObject | undefined, path: readonly string[]
 }
 
 /** Whether there is an annotation anywhere in `schema`, in its place or not; hardly any tool has one. */
-export function isAnnotated(schema: JsonObject): boolean {
+function isAnnotated(schema: JsonObject): boolean {
   // A stack of our own: a schema may be nested as deeply as messages may.
   const open: object[] = [schema];
   for (let value = open.pop(); value !== undefined; value = open.pop()) {

@@ -101,6 +101,22 @@ describe("when a server sends list_changed", () => {
     expect(files.listed.length).toBeLessThanOrEqual(3_000 / 100);
   });
 
+  test("the server is asked with the entries that it listed before, also those that are filtered", async () => {
+    const lists = { tools: [tool("read"), tool("write")] };
+    const files = fakeUpstream("files", { lists });
+    const list = vi.spyOn(files, "list");
+    const only = server("files", { tools: { allow: ["read"], deny: [] } });
+    const catalog = catalogOf([files], { servers: [only] });
+    await settle();
+    const ofTools = () =>
+      list.mock.calls.filter(([kind]) => kind === "tools").map(([, , , before]) => before);
+    expect(ofTools()).toEqual([undefined]);
+    files.listChanged("tools");
+    await pass(50);
+    expect(names(catalog)).toEqual(["files__read"]);
+    expect(ofTools()).toEqual([undefined, lists.tools]);
+  });
+
   test("several changed lists are requested together", async () => {
     const files = fakeUpstream("files");
     catalogOf([files]);

@@ -190,7 +190,12 @@ export class FakeUpstream implements Upstream {
     return this.#options.audience?.(client) ?? SHARED_SCOPE;
   }
 
-  async list(kind: ListKind, client: Client | undefined, signal: AbortSignal): Promise<ServerList> {
+  async list(
+    kind: ListKind,
+    client: Client | undefined,
+    signal: AbortSignal,
+    _before?: readonly JsonObject[],
+  ): Promise<ServerList> {
     const audience = client === undefined ? SHARED_SCOPE : this.listScope(client);
     this.listed.push(`${kind}@${audience.key}`);
     await this.#endure(this.#moods.get(kind) ?? { kind: "well" }, signal);

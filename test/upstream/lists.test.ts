@@ -39,6 +39,31 @@ describe.each<[string, () => FakeServer, JsonObject]>([
     ]);
   });
 
+  test("has the objects of the list before where an entry has the same text, in any order", async () => {
+    const entry = (name: string, rest: JsonObject = {}): JsonObject => ({ ...a, name, ...rest });
+    const now = { tools: [entry("one"), entry("two", { n: { kept: [1, "x"] } }), entry("three")] };
+    const server = newServer().on("tools/list", () => structuredClone({ ...now, ...extra }));
+    const { upstream } = await meet(server);
+    const first = await upstream.list("tools", undefined, never());
+    now.tools = [entry("three"), entry("new"), entry("two", { n: { kept: [1, "y"] } }), entry("one")];
+    const second = await upstream.list("tools", undefined, never(), first.items);
+    expect(second.items).toEqual(now.tools);
+    expect(second.items.map((item) => first.items.indexOf(item))).toEqual([2, -1, -1, 0]);
+  });
+
+  test("has an entry no longer that becomes malformed, and again when it is well", async () => {
+    const now: { tools: readonly unknown[] } = { tools: [a, { ...a, name: "b" }] };
+    const server = newServer().on("tools/list", () => structuredClone({ ...now, ...extra }));
+    const { upstream } = await meet(server);
+    const { items } = await upstream.list("tools", undefined, never());
+    now.tools = [a, { name: "b", inputSchema: { type: "array" } }];
+    const second = await upstream.list("tools", undefined, never(), items);
+    expect(second).toMatchObject({ items: [a], malformed: [{ name: "b", member: "inputSchema.type" }] });
+    now.tools = [{ ...a, name: "b" }, a];
+    const third = await upstream.list("tools", undefined, never(), second.items);
+    expect(third).toMatchObject({ items: now.tools, malformed: [] });
+  });
+
   test("is cut if its cursors loop", async () => {
     const next: Record<string, string> = { "": "x", x: "y", y: "x" };
     const server = newServer().on("prompts/list", ({ cursor }) => ({

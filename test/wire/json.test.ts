@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { isSame } from "../../src/wire/json.js";
-import { canonicalText } from "../../src/wire/json-text.js";
+import { isSame, isSameText } from "../../src/wire/json.js";
+import { canonicalText, parseJson, writeJson } from "../../src/wire/json-text.js";
 import fc from "../support/fast-check.js";
 
 test.each([
@@ -28,6 +28,27 @@ test("it agrees with the canonical text", () => {
     fc.property(parsed, parsed, (a, b) => {
       expect(isSame(a, b)).toBe(canonicalText(a) === canonicalText(b));
       expect(isSame(a, structuredClone(a))).toBe(true);
+    }),
+  );
+});
+
+test("the same text is that of the same members in the same order, with numbers in the same notation", () => {
+  const texts = fc.constantFrom(
+    "1",
+    "1.0",
+    "[]",
+    "{}",
+    '{"a":1,"b":2}',
+    '{"b":2,"a":1}',
+    '{"a":1.0}',
+    '{"__proto__":1}',
+    "null",
+  );
+  const parsed = fc.oneof(texts, fc.json({ maxDepth: 3 })).map(parseJson);
+  fc.assert(
+    fc.property(parsed, parsed, (a, b) => {
+      expect(isSameText(a, b)).toBe(writeJson(a) === writeJson(b));
+      expect(isSameText(a, parseJson(writeJson(a)))).toBe(true);
     }),
   );
 });

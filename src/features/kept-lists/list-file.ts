@@ -83,7 +83,9 @@ export function* encodeListFile(
     throw error;
   }
   if (length > MAX_FILE_BYTES) return undefined;
-  return { text: [`${head} ${sealing.digest("hex")}\n`, ...text], content: digesting.digest("hex") };
+  const [first = "", ...rest] = text;
+  // Most files are one piece, and so one write.
+  return { text: [`${head} ${sealing.digest("hex")}\n${first}`, ...rest], content: digesting.digest("hex") };
 }
 
 const contentDigest = (): Digest => createHash("sha256");

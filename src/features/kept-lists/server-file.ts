@@ -24,6 +24,8 @@ export interface ServerFileOptions {
 
 /** Changes within this time (ms) are written together. */
 const DELAY_MS = 1_000;
+/** The least time (ms) between two writes: a server whose lists change all the time costs one sync of the disk in ten seconds. */
+const MIN_INTERVAL_MS = 10_000;
 /** How long (ms) the close of a server waits for a disk that does not respond. */
 const CLOSE_MS = 5_000;
 /** Precision (ms) of a file's last-use time, which decides which files are old. */
@@ -39,6 +41,8 @@ export class ServerFile implements ServerStore {
   /** The digest of the content on disk. */
   #digest: string | undefined;
   #timer: NodeJS.Timeout | undefined;
+  /** When the next write may begin, by the monotonic clock. */
+  #notBefore = 0;
   /** The last write; the next one waits for it. */
   #saving: Promise<void> = Promise.resolve();
   #isClosed = false;
@@ -77,10 +81,12 @@ export class ServerFile implements ServerStore {
 
   changed(): void {
     if (this.#isClosed || this.#timer !== undefined) return;
+    const delayMs = Math.max(DELAY_MS, this.#notBefore - performance.now());
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
+      this.#notBefore = performance.now() + MIN_INTERVAL_MS;
       this.#save();
-    }, DELAY_MS);
+    }, delayMs);
     this.#timer.unref();
   }
 

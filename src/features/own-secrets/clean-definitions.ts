@@ -16,21 +16,56 @@ const READ: ReadonlySet<string> = new Set([
 
 /** @param onRemoved called when something was taken out of a list, or of what the server says of itself */
 export function cleanDefinitions(values: readonly SecretValues[], onRemoved: () => void): ListAdmission {
-  const cleaned = <Value>(value: Value): Value => {
-    const clean = inReadMembers(value, values) as Value;
-    if (clean !== value) onRemoved();
-    return clean;
-  };
+  const entries = new CleanEntries(values);
   const facts = new WeakMap<ServerFacts, ServerFacts>();
   return {
-    admitted: (_, items) => cleaned(items),
+    admitted(_, items) {
+      const clean = entries.of(items);
+      if (clean !== items) onRemoved();
+      return clean;
+    },
     admittedFacts(given) {
-      const clean = facts.get(given) ?? cleaned(given);
-      facts.set(given, clean);
+      let clean = facts.get(given);
+      if (clean === undefined) {
+        clean = inReadMembers(given, values) as ServerFacts;
+        facts.set(given, clean);
+        if (clean !== given) onRemoved();
+      }
       return clean;
     },
     watch: () => () => {},
   };
+}
+
+/** List entries without secrets. Each is read once with the same values; most of a list is listed again with the next one. */
+class CleanEntries {
+  readonly #values: readonly SecretValues[];
+  #known = new WeakMap<JsonObject, JsonObject>();
+  /** Of the values with which those were read. */
+  #revision = 0;
+
+  constructor(values: readonly SecretValues[]) {
+    this.#values = values;
+  }
+
+  /** The same array where nothing was taken out. */
+  of(items: readonly JsonObject[]): readonly JsonObject[] {
+    if (this.#values.every(({ isEmpty }) => isEmpty)) return items;
+    const revision = this.#values.reduce((sum, values) => sum + values.revision, 0);
+    if (revision !== this.#revision) this.#known = new WeakMap();
+    this.#revision = revision;
+    const clean = items.map((item) => this.#clean(item));
+    return clean.every((item, at) => item === items[at]) ? items : clean;
+  }
+
+  #clean(item: JsonObject): JsonObject {
+    let clean = this.#known.get(item);
+    if (clean === undefined) {
+      clean = inReadMembers(item, this.#values) as JsonObject;
+      this.#known.set(item, clean);
+    }
+    return clean;
+  }
 }
 
 function inReadMembers(value: unknown, values: readonly SecretValues[]): unknown {

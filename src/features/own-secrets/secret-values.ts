@@ -22,6 +22,12 @@ export class SecretValues {
   /** The owners of the values that have a form. A form whose values are gone has none. */
   readonly #owners = new Map<string, string[]>();
   #searches = newSearches();
+  #revision = 0;
+
+  /** Grows when a value comes or goes. */
+  get revision(): number {
+    return this.#revision;
+  }
 
   get isEmpty(): boolean {
     return this.#values.size === 0;
@@ -32,6 +38,7 @@ export class SecretValues {
     if (value.length < MIN_LENGTH) return;
     const known = this.#values.get(value);
     if (known === undefined && isNonSecretValue(value)) return;
+    this.#revision += 1;
     const { owners, forms } = known ?? { owners: [], forms: formsOf(value) };
     this.#values.set(value, { owners: [...owners, owner], forms });
     for (const form of forms) {
@@ -45,6 +52,7 @@ export class SecretValues {
   delete(value: string, owner: string): void {
     const known = this.#values.get(value);
     if (known === undefined || !known.owners.includes(owner)) return;
+    this.#revision += 1;
     const owners = withoutOne(known.owners, owner);
     if (owners.length === 0) this.#values.delete(value);
     else this.#values.set(value, { ...known, owners });

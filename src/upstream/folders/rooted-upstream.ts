@@ -9,11 +9,9 @@ import type { Call, Notice, Reply, RootsAnswer, RoundState } from "../../core/ca
 import type { Client } from "../../core/client.js";
 import { GatewayError } from "../../core/errors.js";
 import { fitsFairShare, isIdentified } from "../../core/fair-share.js";
-import type { ListKind } from "../../core/lists.js";
 import { inBackground, type Logger } from "../../core/logger.js";
 import { INTERACTIVE_METHODS } from "../../core/methods.js";
 import { principalKey } from "../../core/principal.js";
-import type { StopSignal } from "../../core/stop.js";
 import type { TaskListener, TaskSubscription } from "../../core/tasks.js";
 import type {
   ListScope,
@@ -207,8 +205,8 @@ export class RootedUpstream implements StartableUpstream {
     return this.#base.listScope(client);
   }
 
-  list(kind: ListKind, client: Client | undefined, signal: StopSignal): Promise<ServerList> {
-    return this.#base.list(kind, client, signal);
+  list(...asked: Parameters<StartableUpstream["list"]>): Promise<ServerList> {
+    return this.#base.list(...asked);
   }
 
   get resources(): ResourceSubscriptions {

@@ -7,6 +7,7 @@ import {
   type Notice,
   type Reply,
 } from "../../core/call.js";
+import type { Client } from "../../core/client.js";
 import type { GatewayError } from "../../core/errors.js";
 import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
 import { inBackground } from "../../core/logger.js";
@@ -210,12 +211,17 @@ export class LegacyConnection implements Connection {
     return raised && unlessAborted(raised, call.signal, () => cancelled(this.#settings.server, call.signal));
   }
 
-  async list(kind: ListKind, signal: StopSignal): Promise<ServerList> {
+  async list(
+    kind: ListKind,
+    signal: StopSignal,
+    _client?: Client,
+    before?: readonly JsonObject[],
+  ): Promise<ServerList> {
     if (!Object.hasOwn(this.facts.capabilities, LISTS[kind].capability)) return EMPTY;
     const { server, log } = this.#settings;
     const request = async (method: string, params?: JsonObject): Promise<Envelope> =>
       (await this.#request(method, params, signal)).message;
-    const { items, malformed } = await listAllPages({ server, kind, log, request });
+    const { items, malformed } = await listAllPages({ server, kind, log, before, request });
     return { items, freshness: NOT_CACHEABLE, malformed };
   }
 

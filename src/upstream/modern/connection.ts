@@ -117,7 +117,12 @@ export class ModernConnection implements Connection {
 
   readonly call = (call: Call): Promise<Reply> => this.#send(call, call.route?.item, true);
 
-  async list(kind: ListKind, signal: StopSignal, client?: Client): Promise<ServerList> {
+  async list(
+    kind: ListKind,
+    signal: StopSignal,
+    client?: Client,
+    before?: readonly JsonObject[],
+  ): Promise<ServerList> {
     const identity = this.#identityOf(client);
     this.#listenStreams.ensureStreamFor(identity.capabilities);
     const offered = await this.#discovery.capabilitiesFor(identity.capabilities);
@@ -125,7 +130,7 @@ export class ModernConnection implements Connection {
     const { server, log } = this.#settings;
     const request = async (method: string, params: JsonObject = {}): Promise<Envelope> =>
       (await this.#request(this.#writer.request(method, params, this.#nextId(), identity), signal)).message;
-    const { items, pages, malformed } = await listAllPages({ server, kind, log, request });
+    const { items, pages, malformed } = await listAllPages({ server, kind, log, before, request });
     const times = pages.map(readFreshness);
     const freshness = mergedFreshness(times.map((one) => one ?? NOT_CACHEABLE));
     const hasTtl = times.every((one) => one !== undefined);

@@ -2,7 +2,7 @@
 import { type MalformedEntry, malformedEntry } from "../../core/list-entries.js";
 import type { ServerList } from "../../core/upstream.js";
 import { isObject, type JsonObject, objectAt } from "../../wire/json.js";
-import { isAnnotated, paramHeaders } from "../../wire/mirrored-headers.js";
+import { paramHeaders } from "../../wire/mirrored-headers.js";
 import type { Channel } from "../transport/channel.js";
 
 type UsableTools = Pick<ServerList, "items"> & { readonly malformed: readonly MalformedEntry[] };
@@ -30,7 +30,9 @@ const ANNOTATION = "x-mcp-header";
 /** The same object when it has none. Only positions where an annotation can be valid are searched. */
 function withoutParamHeaders(tool: JsonObject): JsonObject {
   const schema = objectAt(tool, "inputSchema");
-  if (schema === undefined || !isAnnotated(schema)) return tool;
+  if (schema === undefined) return tool;
+  const { headers, fault } = paramHeaders(schema);
+  if (headers.length === 0 && fault === undefined) return tool;
   const stripped = strip(schema);
   return stripped === schema ? tool : { ...tool, inputSchema: stripped };
 }

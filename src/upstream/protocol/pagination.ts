@@ -8,6 +8,7 @@ import { type Envelope, PROTOTYPE_MEMBERS } from "../../wire/envelope.js";
 import { isObject, type JsonObject } from "../../wire/json.js";
 import { CODE } from "../../wire/names.js";
 import { ListSize } from "./list-limits.js";
+import { ListedBefore } from "./listed-before.js";
 
 /** The maximum number of pages; a server with more is taken to return cursors in a loop. */
 const MAX_PAGES = 1_000;
@@ -19,6 +20,8 @@ export interface PaginationSettings {
   readonly server: string;
   readonly kind: ListKind;
   readonly log: Logger;
+  /** The entries of the list before, if there was one. */
+  readonly before: readonly JsonObject[] | undefined;
   /** Requests one page, and resolves to the response; the first page has no parameters. */
   readonly request: (method: string, params?: JsonObject) => Promise<Envelope>;
 }
@@ -44,6 +47,7 @@ export async function listAllPages(walk: PaginationSettings): Promise<{
     if (leftOut.length < MAX_MALFORMED) leftOut.push(one);
   };
   const size = new ListSize(kind);
+  const listedBefore = new ListedBefore(kind, walk.before ?? []);
   let cursor: string | undefined;
   let position = 0;
   for (;;) {
@@ -59,9 +63,11 @@ export async function listAllPages(walk: PaginationSettings): Promise<{
         );
         return { items, pages, malformed: [...leftOut, size.excess] };
       }
-      const flaw = flaws.get(at) ?? excess ?? entryFlaw(kind, item);
+      const excluded = flaws.get(at) ?? excess;
+      const known = excluded === undefined ? listedBefore.find(item) : undefined;
+      const flaw = excluded ?? (known === undefined ? entryFlaw(kind, item) : undefined);
       if (flaw !== undefined) leaveOut(malformedEntry(kind, item, position, flaw));
-      else if (isObject(item)) items.push(item);
+      else if (isObject(item)) items.push(known ?? item);
       position += 1;
     }
     // An empty string is a cursor like any other (spec 2026-07-28: server/utilities/pagination).

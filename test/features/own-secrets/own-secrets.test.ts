@@ -1,5 +1,6 @@
 /** Secrets that the config gives to one server, in messages to other servers and to hosts. */
 import { describe, expect, test } from "vitest";
+import { cleanDefinitions } from "../../../src/features/own-secrets/clean-definitions.js";
 import { LiteralSearch } from "../../../src/features/own-secrets/literal-search.js";
 import { SecretValues } from "../../../src/features/own-secrets/secret-values.js";
 import { messagesWithoutSecrets, withoutSecrets } from "../../../src/features/own-secrets/without-secrets.js";
@@ -150,6 +151,23 @@ test("descriptions, instructions and defaults have no secret; names and values t
   });
   expect(text.split(KEY)).toHaveLength(2);
   expect(JSON.stringify(host.introduction())).not.toContain(KEY);
+});
+
+test("a definition that is listed again is read again after a sign-in, and counted where something is taken out", () => {
+  const values = valuesOf({ crm: KEY });
+  let removed = 0;
+  const admission = cleanDefinitions([values], () => {
+    removed += 1;
+  });
+  const items = [{ ...tool("plain"), description: `Not ${OTHER}` }, tool("other")];
+  expect(admission.admitted("tools", items)).toBe(items);
+  values.add(OTHER, "crm");
+  const admitted = [{ ...items[0], description: "Not [redacted]" }, items[1]];
+  expect(admission.admitted("tools", items)).toEqual(admitted);
+  expect(admission.admitted("tools", [...items])).toEqual(admitted);
+  expect(removed).toBe(2);
+  values.delete(OTHER, "crm");
+  expect(admission.admitted("tools", items)).toBe(items);
 });
 
 test("a question of a server is asked without its secret", async () => {
