@@ -223,10 +223,16 @@ export function sendJson(
   for (const piece of pieces) units += typeof piece === "string" ? piece.length : MAX_JOINED;
   const whole = units < MAX_JOINED ? [pieces.join("")] : pieces;
   let length = 0;
-  for (const piece of whole) length += Buffer.byteLength(piece);
+  let isAscii = true;
+  for (const piece of whole) {
+    const bytes = Buffer.byteLength(piece);
+    isAscii &&= bytes === piece.length;
+    length += bytes;
+  }
   response.writeHead(status, ["content-type", "application/json", "content-length", String(length)]);
   response.cork();
-  for (const piece of whole) response.write(piece);
+  // Node copies Latin-1, where UTF-8 is counted again and encoded.
+  for (const piece of whole) response.write(piece, isAscii ? "latin1" : "utf8");
   response.uncork();
   response.end();
 }
