@@ -28,6 +28,8 @@ const HEAD_FLAGS = constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW;
 /** Only its user may read it. */
 const MODE = 0o600;
 const OTHERS = 0o077;
+/** Interval (ms) in which the file is checked for deletion once: the check takes as long as a write. */
+const CHECK_MS = 2;
 
 /** An open log. After an error it is closed, and a new one opened. */
 export class ChainFile {
@@ -43,6 +45,8 @@ export class ChainFile {
   #begunAt: number | undefined;
   #position: ChainPosition;
   #before: ChainPosition;
+  /** When the file was last found in its folder, in ms since 1970. */
+  #checkedAt = Number.NaN;
 
   private constructor(opened: Opened, options: ChainFileOptions, now: () => Date) {
     this.found = opened.found;
@@ -120,7 +124,7 @@ export class ChainFile {
     const { fd } = this.#file;
     try {
       writeAll(fd, bytes);
-      if (fstatSync(fd).nlink === 0) throw new Error("the file was deleted");
+      this.#checkNotDeleted(fd);
     } catch (error) {
       // A partial line would be saved as torn, and whole lines duplicated.
       tryTruncate(fd, this.#size);
@@ -129,6 +133,15 @@ export class ChainFile {
     this.#position = { seq: position.seq, hash: position.hash };
     this.#size += bytes.length;
     this.#begunAt ??= this.#now().getTime();
+  }
+
+  /** A line that is written within `CHECK_MS` after a deletion is deleted like those before. @throws Error */
+  #checkNotDeleted(fd: number): void {
+    const now = this.#now().getTime();
+    // The time of day can be set back.
+    if (now >= this.#checkedAt && now - this.#checkedAt < CHECK_MS) return;
+    if (fstatSync(fd).nlink === 0) throw new Error("the file was deleted");
+    this.#checkedAt = now;
   }
 
   /**

@@ -139,13 +139,28 @@ test("lines that cannot be written are buffered, and written once the log works 
   ]);
 });
 
-test("a deleted log is recreated immediately, and verify reports the gap", async () => {
+test("a log that was deleted 2 ms ago is recreated, and verify reports the gap", async () => {
   const file = newLog();
-  const writer = new AuditWriter({ file, rotate: NO_ROTATION }, SILENT);
+  let now = 1_000;
+  const writer = new AuditWriter({ file, rotate: NO_ROTATION }, SILENT, () => new Date(now));
   await writer.open();
   await writer.add({ kind: "call" });
   rmSync(file);
+  now += 2;
   expect(await writer.add({ kind: "call" })).toBe(true);
   await writer.close();
   expect(await faultsOf(file)).toEqual(["line 2 follows 0: 1 missing before it"]);
+});
+
+test("a deleted log is recreated although the time of day was set back", async () => {
+  const file = newLog();
+  let now = 1_000;
+  const writer = new AuditWriter({ file, rotate: NO_ROTATION }, SILENT, () => new Date(now));
+  await writer.open();
+  await writer.add({ kind: "call" });
+  rmSync(file);
+  now -= 500;
+  expect(await writer.add({ kind: "call" })).toBe(true);
+  await writer.close();
+  expect(linesOf(file)).toHaveLength(1);
 });
