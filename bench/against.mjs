@@ -7,11 +7,13 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { buildVersion } from "../cluster/support/version.mjs";
+import { median } from "./measure.mjs";
 import { printed, start, stop } from "./processes.mjs";
 import { circumstances, conditions, writeSection } from "./results.mjs";
 import { cardea, httpUpstream, stdioServer } from "./targets.mjs";
 import { verdict } from "./verdict.mjs";
 import { GUARDED, KEY } from "./work/calls.mjs";
+import { changingLists } from "./work/lists.mjs";
 
 const prefix = "";
 
@@ -37,10 +39,20 @@ const WORK = {
     config: ({ collector }) => ({ telemetry: { otlp: { endpoint: collector, sampling: 1 } } }),
   },
   stdio: { what: "stdio upstream, 16 sessions, modern", job: { era: "modern", sessions: 16 }, isStdio: true },
+  medium: {
+    what: "answers of 10 KiB, 16 sessions, modern",
+    job: { era: "modern", sessions: 16, work: "blob", tool: "blob", bytes: 10_240 },
+  },
   large: {
     what: "answers of 1 MiB, 16 sessions, modern",
     job: { era: "modern", sessions: 16, work: "blob", tool: "blob", bytes: 1_048_576 },
   },
+  questions: {
+    what: "a question of a legacy server to a modern host, 1 session",
+    job: { era: "modern", sessions: 1, work: "ask", tool: "ask" },
+    protocol: "legacy",
+  },
+  lists: { what: "all lists of 10 servers of 100 tools change (a wave, not a call)", waves: 12 },
 };
 
 /**
@@ -77,10 +89,11 @@ export async function against(revision, { measure, sets, only = Object.keys(WORK
 
 /** Two processes of each build at the same work, round by round: the medians of each. */
 async function oneSet(
-  { job, key, config, isStdio = false },
+  { job, key, config, waves, protocol, isStdio = false },
   { folder, upstream, collector, set, measure, main },
 ) {
-  const server = isStdio ? stdioServer() : { type: "http", url: upstream.url };
+  if (waves !== undefined) return wavesOf(waves, main);
+  const server = isStdio ? stdioServer() : { type: "http", url: upstream.url, ...(protocol && { protocol }) };
   const startOne = async (name, options) => {
     const rest = config?.({ folder, collector, name: `${name}-${set}` }) ?? {};
     const target = await cardea({ echo: { ...server, prefix } }, rest, options);
@@ -99,6 +112,25 @@ async function oneSet(
   return { cpuUs: of("cpuUs"), p50: of("p50"), perSecond: of("perSecond"), rss: of("rss") };
 }
 
+/** Each wave makes all lists of each gateway change, one gateway after the other. */
+async function wavesOf(count, main) {
+  const targets = {};
+  for (const [name, options] of [
+    ["before", { main }],
+    ["now", {}],
+    ["before again", { main }],
+    ["now again", {}],
+  ])
+    targets[name] = await changingLists(options);
+  const found = Object.fromEntries(Object.keys(targets).map((name) => [name, []]));
+  for (let wave = 0; wave < count; wave += 1)
+    for (const [name, target] of Object.entries(targets)) found[name].push((await target.wave()) * 1000);
+  for (const target of Object.values(targets)) await target.stop();
+  const pair = (build) => [median(found[build]), median(found[`${build} again`])];
+  const cpuUs = { before: pair("before"), now: pair("now") };
+  return { cpuUs };
+}
+
 const percent = (ratio) => `${ratio > 0 ? "+" : ""}${(ratio * 100).toFixed(1)} %`;
 
 function asTable(found) {
@@ -111,7 +143,7 @@ function asTable(found) {
     const middle = (build) => (all(build).reduce((sum, us) => sum + us, 0) / all(build).length).toFixed(1);
     const { change, noise, word } = verdict(sets.map(({ cpuUs }) => cpuUs));
     const [p50, rate] = ["p50", "perSecond"].map((figure) =>
-      percent(verdict(sets.map((set) => set[figure])).change),
+      sets[0][figure] === undefined ? "" : percent(verdict(sets.map((set) => set[figure])).change),
     );
     lines.push(
       `| ${WORK[name].what} | ${middle("before")} → ${middle("now")} | ${percent(change)} | ±${(noise * 100).toFixed(1)} % | ${word} | ${p50} | ${rate} |`,

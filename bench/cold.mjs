@@ -1,9 +1,10 @@
 /**
  * `npm run bench:cold`: the first thousand calls of a process that has just started, one after the other, as one person's host makes them:
  * Cardea over HTTP and stdio upstreams and with both eras, beside the pass-through and, with `--peers`, mcp-hub, mcp-proxy and supergateway.
- * Every process is new in every run; the host and the server are warm. `--flags "…"`: options of V8 for Cardea's process, to try them.
+ * `--against REV`: beside the build of another revision. Every process is new in every run; the host and the server are warm. `--flags "…"`: options of V8 for Cardea's process, to try them.
  */
 import { parseArgs } from "node:util";
+import { buildVersion } from "../cluster/support/version.mjs";
 import { build } from "../scripts/build.mjs";
 import { openHost } from "./hosts.mjs";
 import { median } from "./measure.mjs";
@@ -21,6 +22,7 @@ const { values } = parseArgs({
     flags: { type: "string", default: "" },
     only: { type: "string" },
     peers: { type: "boolean", default: false },
+    against: { type: "string" },
     write: { type: "boolean", default: false },
   },
 });
@@ -28,10 +30,11 @@ const nodeFlags = values.flags.split(" ").filter((flag) => flag !== "");
 const prefix = "";
 
 /** How each target is started, and how its host speaks. */
-function targetsAt(upstream) {
-  const gateway = (server) => () => cardea({ echo: { ...server, prefix } }, {}, { nodeFlags });
-  const http = gateway({ type: "http", url: upstream.url });
-  const stdio = gateway(stdioServer());
+function targetsAt(upstream, main) {
+  const gateway = (server, options) => () => cardea({ echo: { ...server, prefix } }, {}, options);
+  const server = { type: "http", url: upstream.url };
+  const http = gateway(server, { nodeFlags });
+  const stdio = gateway(stdioServer(), { nodeFlags });
   const own = {
     "pass-through, legacy": { start: () => passThrough(upstream), era: "legacy" },
     "pass-through, modern": { start: () => passThrough(upstream), era: "modern" },
@@ -40,11 +43,21 @@ function targetsAt(upstream) {
     "Cardea, stdio, legacy": { start: stdio, era: "legacy" },
     "Cardea, stdio, modern": { start: stdio, era: "modern" },
   };
+  const before = {
+    "Cardea before, HTTP, legacy": { start: gateway(server, { main }), era: "legacy" },
+    "Cardea before, HTTP, modern": { start: gateway(server, { main }), era: "modern" },
+    "Cardea before, stdio, legacy": { start: gateway(stdioServer(), { main }), era: "legacy" },
+    "Cardea before, stdio, modern": { start: gateway(stdioServer(), { main }), era: "modern" },
+  };
   const others = ["mcp-hub", "mcp-proxy", "supergateway"].map((name) => [
     name,
     { start: () => startPeer(name, upstream.url) },
   ]);
-  return values.peers ? { ...own, ...Object.fromEntries(others) } : own;
+  return {
+    ...own,
+    ...(main !== undefined && before),
+    ...(values.peers && Object.fromEntries(others)),
+  };
 }
 
 /** One process from its first call to its thousandth: for each part the latencies (ms), and the processor time (ms) of the process. */
@@ -93,17 +106,21 @@ const figuresOf = (lives, part) => {
 
 build();
 if (values.peers) installPeers();
+const other = values.against === undefined ? undefined : buildVersion(values.against);
 const lives = new Map();
 try {
   const upstream = await httpUpstream();
   await warmUp(upstream);
-  const all = Object.entries(targetsAt(upstream)).filter(([name]) => name.includes(values.only ?? ""));
+  const all = Object.entries(targetsAt(upstream, other?.main)).filter(([name]) =>
+    name.includes(values.only ?? ""),
+  );
   for (let run = 0; run < Number(values.runs); run += 1) {
     for (const [name, target] of run % 2 === 0 ? all : all.toReversed())
       lives.set(name, [...(lives.get(name) ?? []), await life(target)]);
   }
 } finally {
   await stopAll();
+  await other?.stop();
 }
 const head = [
   "",
@@ -121,6 +138,6 @@ const rows = [...lives].map(([name, of]) => [
 const table = [head, head.map(() => "---"), ...rows].map((cells) => `| ${cells.join(" | ")} |`).join("\n");
 console.log(table);
 if (values.write) {
-  const text = `${circumstances("npm run bench:cold")}; ${values.runs} processes of each, one after the other, in turns.\n\n${table}`;
+  const text = `${circumstances(`npm run bench:cold -- ${process.argv.slice(2).join(" ")}`)}; ${values.runs} processes of each, one after the other, in turns.\n\n${table}`;
   writeSection("bench:cold", "The first thousand calls of a process", text);
 }
