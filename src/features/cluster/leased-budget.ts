@@ -31,8 +31,8 @@ export interface LeaseContext {
 }
 
 /**
- * A replica's share is empty when an outage starts. Calls without a token in this first period (ms) wait for its end,
- * so that an outage refuses nothing that is far below the limit.
+ * A replica's share is empty when an outage starts. Calls in this first period (ms) wait for its end, so that an outage refuses
+ * nothing that is far below the limit.
  */
 const FIRST_MOMENT_MS = 250;
 /** A replica has stopped waiting for a lease after this time (ms): the store must not grant it then. */
@@ -218,7 +218,9 @@ export class LeasedBudget implements SharedBudget {
     const restMs =
       (until === undefined ? since : Number.NEGATIVE_INFINITY) + FIRST_MOMENT_MS - performance.now();
     const waitMs = this.#waitAlone();
-    if (onOutage === "closed" || waitMs === 0 || waitMs > restMs) return undefined;
+    // A token that is there already may be spent by each of the calls that wait.
+    const isEnough = onOutage === "open" && waitMs === 0;
+    if (onOutage === "closed" || isEnough || restMs <= 0 || waitMs > restMs) return undefined;
     return new Promise((resolve) => setTimeout(resolve, restMs));
   }
 

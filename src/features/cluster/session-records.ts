@@ -217,11 +217,17 @@ export class StoredSessions implements SessionRecords, SessionOwners {
   /**
    * Whether the session lives, no other replica serves it, and no later record was written. The store may have been given an
    * earlier one again, so a session that no running replica knows is none, unless it was opened just now.
+   * @throws GatewayError `overloaded` while a replica that may know it does not answer
    */
   async #isLast(id: string, { version, at }: { readonly version: number; readonly at: number }) {
-    const [known, holder] = await Promise.all([this.facts.ask(id), this.holder(id)]);
+    const [{ fact: known, unreached }, holder] = await Promise.all([this.facts.askAll(id), this.holder(id)]);
     if (holder !== undefined) return false;
-    if (known === undefined) return isRecent(at, this.#startedAt);
+    if (known === undefined) {
+      if (isRecent(at, this.#startedAt)) return true;
+      if (unreached.length > 0)
+        throw overloaded("a replica that may know the session does not answer", 1_000);
+      return false;
+    }
     return known.value !== undefined && version >= known.version;
   }
 

@@ -83,12 +83,19 @@ export class SharedFacts {
 
   /** The same, and always asks. */
   async ask(key: string): Promise<Fact | undefined> {
+    return (await this.askAll(key)).fact;
+  }
+
+  /** The same, with the replicas that may run and did not answer: without a fact these may know it. */
+  async askAll(
+    key: string,
+  ): Promise<{ readonly fact: Fact | undefined; readonly unreached: readonly string[] }> {
     const { answers, unreached } = await this.options.messages.ask(this.#topic, { ask: key });
     for (const { answer } of answers) if (Array.isArray(answer.fact)) this.#merge(answer.fact);
     const known = this.#known.get(key);
     if (known?.isDoubted === true && unreached.length === 0)
       this.#known.set(key, { ...known, isDoubted: false });
-    return this.local(key);
+    return { fact: this.local(key), unreached };
   }
 
   /** Sets a fact here; without a value it has ended. Default: it lives as long as it can, and is the next version. */

@@ -159,6 +159,19 @@ describe("a record that a writer of the store has written", () => {
     expect(await adopted(second)).toBeDefined();
   });
 
+  test("is not rejected for good while a replica that may know its session does not answer", async () => {
+    const { store } = await orphaned();
+    const later = replicas("bbbbb", "ccccc");
+    const [second, third] = later.records;
+    if (second === undefined || third === undefined) throw new Error("there are two");
+    later.store.set(KEY, recordOf(store), 60_000);
+    third.messages.isCutOff = true;
+    await expect(adopted(second.sessions)).rejects.toMatchObject({ code: "overloaded" });
+    third.messages.isCutOff = false;
+    expect(await adopted(second.sessions)).toBeUndefined();
+    expect(later.outcomes).toEqual(["refused"]);
+  });
+
   test("is believed just after its session was opened, if no replica was notified of it before its own ended", async () => {
     const { store, records } = replicas("aaaaa", "bbbbb");
     const [first, second] = records;
