@@ -27,6 +27,8 @@ function summary(names, kept, worse) {
 
 /** A target that was never called runs as slowly as it ever will: V8 compiles by calls, so a slow machine needs longer. */
 const FIRST = { warmSeconds: 1.5, warmCalls: 20_000 };
+/** Rounds that do not count, once all targets are warm: while the later ones were warmed, the earlier ones were idle. */
+const WARM_ROUNDS = 4;
 
 /**
  * A measuring run: how long a round takes, how many there are, and how often one may be measured again because
@@ -74,6 +76,7 @@ export function createMeasure({ roundSeconds, rounds, again, seconds, warmSecond
     for (const name of names) {
       loads[name] = await open(targets[name], { seconds: roundSeconds, ...job, ...targets[name].job });
     }
+    for (let n = 0; n < WARM_ROUNDS; n += 1) for (const name of names) await measured(loads[name]);
     const kept = [];
     const worse = [];
     while (kept.length + worse.length < Math.ceil(rounds / share)) {

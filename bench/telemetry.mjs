@@ -1,7 +1,7 @@
 /**
  * `node bench/telemetry.mjs [ROUNDS]`: the cost of what people switch on, as ratios of rounds in one run: gateways with nothing, with
  * keys, rules and limits, with all calls traced, with none sampled, with the audit log, with traces and audit log, and with nothing again, whose ratio
- * shows the noise. Three processes of each. Exits non-zero if keys, rules and limits cost more than 10 % of the throughput, traces more than 8 %,
+ * shows the noise. Four processes of each. Exits non-zero if keys, rules and limits cost more than 10 % of the throughput, traces more than 8 %,
  * the audit log more than 6 %, or both more than 12 %.
  */
 import { mkdtempSync, rmSync } from "node:fs";
@@ -14,10 +14,10 @@ import { GUARDED, KEY } from "./work/calls.mjs";
 
 const MAX_COST = { guarded: 0.1, tracing: 0.08, audit: 0.06, both: 0.12 };
 /** Two processes of the same program may differ by a tenth for their lifetime. */
-const PROCESSES = 3;
+const PROCESSES = 4;
 const JOB = { era: "modern", sessions: 16, work: "echo", tool: "echo" };
 
-const rounds = Number(process.argv[2] ?? 18);
+const rounds = Number(process.argv[2] ?? 24);
 const measure = createMeasure({ roundSeconds: 0.6, rounds, again: 40, seconds: 1.5, warmSeconds: 0.5 });
 const folder = mkdtempSync(join(tmpdir(), "cardea-bench-telemetry-"));
 try {
