@@ -36,7 +36,7 @@ await row("C9", "1,000 sessions of a killed replica are adopted at once", async 
       body: JSON.stringify(message),
     });
   };
-  // A session is told to the other replicas a moment after it was opened; one that none was told of is adopted for 10 s only.
+  // The other replicas learn of a session a moment after it was opened; one that none knows is adopted in its first 10 s.
   await pause(2_000);
   const before = await cluster.redis.command("INFO", "memory");
   await cluster.replicas[0].kill();
