@@ -44,7 +44,8 @@ export async function edgeServer(
     keepAliveMs: 15_000,
     ...edgeOptions,
   });
-  const server = createServer(async (request, response) => {
+  // A stall of five seconds, for which Node keeps a silent connection, must not close it.
+  const server = createServer({ keepAliveTimeout: 75_000 }, async (request, response) => {
     const id = request.headers["x-principal"];
     const principal: Principal = typeof id === "string" ? { ...ANONYMOUS, id } : ANONYMOUS;
     const challenge = (scopes: readonly string[]) => `Bearer scope="${scopes.join(" ")}"`;

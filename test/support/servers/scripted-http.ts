@@ -35,7 +35,8 @@ export async function scriptedServer(
   const asked: Asked[] = [];
   const sockets = new Set<Socket>();
   let made = 0;
-  const server = createServer((request, response) => {
+  // A stall of five seconds, for which Node keeps a silent connection, must not close it.
+  const server = createServer({ keepAliveTimeout: 75_000 }, (request, response) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {
