@@ -113,7 +113,8 @@ test("add writes the exact version that is old enough; without a registry it wri
 });
 
 testOf("admin")("the admin API says which version runs", async () => {
-  const npm = await registry({ "1.0.0": 30 });
+  // Two versions: npm would install one version for both servers at once into the same folder.
+  const npm = await registry({ "1.0.0": 30, "1.1.0": 20 });
   const { admin, stop } = await metGateway({
     mcpServers: {
       echo: npx(NAME, npm),
@@ -124,9 +125,9 @@ testOf("admin")("the admin API says which version runs", async () => {
     package: object;
   }[];
   await stop();
-  const found = { runner: "npx", name: NAME, version: "1.0.0" };
+  const found = { runner: "npx", name: NAME };
   expect(rows.map((row) => row.package)).toEqual([
-    { ...found, pinned: false },
-    { ...found, pinned: true },
+    { ...found, version: "1.1.0", pinned: false },
+    { ...found, version: "1.0.0", pinned: true },
   ]);
 });
