@@ -7,9 +7,8 @@ import {
   type Notice,
   type Reply,
 } from "../../core/call.js";
-import type { Client } from "../../core/client.js";
 import type { GatewayError } from "../../core/errors.js";
-import { LIST_KINDS, LISTS, type ListKind } from "../../core/lists.js";
+import { LIST_KINDS, LISTS } from "../../core/lists.js";
 import { inBackground } from "../../core/logger.js";
 import { type StopSignal, unlessAborted } from "../../core/stop.js";
 import type { ServerFacts, ServerList } from "../../core/upstream.js";
@@ -211,12 +210,7 @@ export class LegacyConnection implements Connection {
     return raised && unlessAborted(raised, call.signal, () => cancelled(this.#settings.server, call.signal));
   }
 
-  async list(
-    kind: ListKind,
-    signal: StopSignal,
-    _client?: Client,
-    before?: readonly JsonObject[],
-  ): Promise<ServerList> {
+  async list(...[kind, signal, , before]: Parameters<Connection["list"]>): Promise<ServerList> {
     if (!Object.hasOwn(this.facts.capabilities, LISTS[kind].capability)) return EMPTY;
     const { server, log } = this.#settings;
     const request = async (method: string, params?: JsonObject): Promise<Envelope> =>
