@@ -51,7 +51,7 @@ test("a legacy server that was replaced by a modern one is detected as modern, a
   await meet(legacyServer(), { transport: HTTP }, { others });
   const { server, upstream } = await meet(modernServer(), { transport: HTTP }, { others });
   expect(upstream.facts?.serverInfo).toMatchObject({ name: "new" });
-  expect(kept.at(-1)).toEqual({});
+  expect(kept.at(-1)).toEqual({ modern: true });
   expect(first(server)).toBe("initialize");
 });
 

@@ -136,6 +136,10 @@ class HandshakeAttempt {
     } catch (error) {
       // Some legacy servers exit when the first message is not `initialize`.
       if (!hasClosed(error)) throw error;
+      if (eraCache.isModern) {
+        eraCache.forget();
+        throw error;
+      }
       eraCache.learn("stdio", false);
       return await this.#connectLegacy(await this.#open("stdio"), "stdio");
     }
@@ -237,7 +241,7 @@ class HandshakeAttempt {
 
   #connectModern(channel: Channel, found: ModernProbeResult): Connected {
     const { protocol, eraCache, advertisedFor } = this.#settings;
-    eraCache.forget();
+    eraCache.learnModern();
     this.#channel = undefined;
     const connection = new ModernConnection(channel, protocol, found.facts, advertisedFor);
     return { era: "modern", connection };
@@ -293,22 +297,27 @@ class HandshakeAttempt {
 
   /**
    * On a pipe, silence may also mean that the server is still starting. So after a while `initialize` is sent behind
-   * the unanswered probe, in the same process, and the first answer decides.
+   * the unanswered probe, in the same process, and the first answer decides. A server that answered the probe before
+   * gets no `initialize`, unless it is silent for the whole `connectTimeout`.
    */
   async #probeStdio(channel: Channel): Promise<Connected> {
+    const { eraCache } = this.#settings;
     const giveUp = new AbortController();
-    const stop = (): void => giveUp.abort();
+    const stop = (): void => {
+      eraCache.forget();
+      giveUp.abort();
+    };
     this.#signal.addEventListener("abort", stop, { once: true });
     try {
       const probing = settle(this.#probe(channel, giveUp.signal));
-      const first = await withTimeout(PROBE_SILENCE_MS, probing);
+      const first = await (eraCache.isModern ? probing : withTimeout(PROBE_SILENCE_MS, probing));
       if (first !== undefined) return await this.#connectProbed(channel, first);
       const handshaking = settle(this.#connectLegacy(channel, "stdio", undefined, giveUp.signal));
       const won = await Promise.race([probing, handshaking]);
       if (won.ok) {
         const { value } = won;
         if (isConnected(value)) return value;
-        if (value.era === "modern") return this.#connectModern(channel, value);
+        if (value.era === "modern") return await this.#connectSlowModern(channel, value, handshaking, giveUp);
       }
       // The first answer was a refusal; the other one decides.
       const [probed, handshaken] = await Promise.all([probing, handshaking]);
@@ -319,6 +328,26 @@ class HandshakeAttempt {
       this.#signal.removeEventListener("abort", stop);
       giveUp.abort();
     }
+  }
+
+  /**
+   * Keeps the process of a modern server that refuses the `initialize` behind the probe. One that serves both eras may
+   * serve the other one from then on, as servers of the TypeScript SDK do: it is started again, and gets the probe alone.
+   */
+  async #connectSlowModern(
+    channel: Channel,
+    found: ModernProbeResult,
+    handshaking: Promise<Settled<Connected>>,
+    giveUp: AbortController,
+  ): Promise<Connected> {
+    const handshaken = await withTimeout(PROBE_SILENCE_MS, handshaking);
+    if (handshaken?.ok === false && handshaken.error instanceof HandshakeRefused)
+      return this.#connectModern(channel, found);
+    giveUp.abort();
+    this.#settings.eraCache.learnModern();
+    if (handshaken?.ok === true) await handshaken.value.connection.close();
+    const fresh = await this.#open("stdio");
+    return this.#connectProbed(fresh, await settle(this.#probe(fresh)));
   }
 
   async #connectProbed(channel: Channel, found: Settled<ProbeResult>): Promise<Connected> {

@@ -13,6 +13,8 @@ export type TransportKind = "stdio" | "http" | "sse";
 export interface EraMemory {
   readonly legacy?: { readonly transport: TransportKind; readonly learnedAt: number };
   readonly sessions?: { readonly supported: boolean; readonly learnedAt: number };
+  /** It answered `server/discover` when it was last connected. */
+  readonly modern?: boolean;
 }
 
 /** A time by both clocks (ms): the monotonic one for ages, and the one since 1970 for the next process. */
@@ -31,12 +33,13 @@ export interface CachedLegacyEra {
 }
 
 /**
- * The era cache of one upstream. For the shared connection only "legacy" is cached: a modern server gets
- * `server/discover` on each connect anyway, which detects a change of era. For a modern server it is cached whether it
- * accepts `initialize` too, as `server/discover` does not show that.
+ * The era cache of one upstream. A modern server gets `server/discover` on each connect anyway, which detects a change of
+ * era; that it was modern decides only how long a silent process is waited for. For a modern server it is cached whether
+ * it accepts `initialize` too, as `server/discover` does not show that.
  */
 export class EraCache {
   #legacy: CachedLegacyEra | undefined;
+  #isModern = false;
   #sessions:
     | { readonly supported: boolean; readonly learnedAt: Moment; readonly confirmed: boolean }
     | undefined;
@@ -54,9 +57,10 @@ export class EraCache {
   }
 
   /** Takes over what another process knew and this one does not; a time in the future counts as now. */
-  adopt({ legacy, sessions }: EraMemory): void {
-    this.hasConnected ||= legacy !== undefined || sessions !== undefined;
-    if (legacy !== undefined && this.#legacy === undefined) {
+  adopt({ legacy, sessions, modern }: EraMemory): void {
+    this.hasConnected ||= legacy !== undefined || sessions !== undefined || modern === true;
+    if (modern === true && this.#legacy === undefined) this.#isModern = true;
+    if (legacy !== undefined && this.#legacy === undefined && !this.#isModern) {
       const { transport, learnedAt } = legacy;
       this.#legacy = { era: "legacy", transport, learnedAt: momentOf(learnedAt), confirmed: true };
     }
@@ -74,6 +78,7 @@ export class EraCache {
       ...(legacy?.confirmed === true && {
         legacy: { transport: legacy.transport, learnedAt: legacy.learnedAt.sinceEpoch },
       }),
+      ...(this.#isModern && { modern: true }),
       ...(sessions?.confirmed === true && {
         sessions: { supported: sessions.supported, learnedAt: sessions.learnedAt.sinceEpoch },
       }),
@@ -91,12 +96,26 @@ export class EraCache {
     const before = this.#legacy?.confirmed === true ? this.#legacy : undefined;
     const learnedAt = before?.learnedAt ?? momentOf();
     this.#legacy = { era: "legacy", transport: transportKind, learnedAt, confirmed };
+    this.#isModern = false;
     if (confirmed && before?.transport !== transportKind) this.#onLearned();
   }
 
-  forget(): void {
-    const wasKnown = this.#legacy?.confirmed === true;
+  /** Whether the server answered `server/discover` when it was last connected. */
+  get isModern(): boolean {
+    return this.#isModern;
+  }
+
+  learnModern(): void {
+    const isKnown = this.#isModern && this.#legacy === undefined;
     this.#legacy = undefined;
+    this.#isModern = true;
+    if (!isKnown) this.#onLearned();
+  }
+
+  forget(): void {
+    const wasKnown = this.#isModern || this.#legacy?.confirmed === true;
+    this.#legacy = undefined;
+    this.#isModern = false;
     if (wasKnown) this.#onLearned();
   }
 

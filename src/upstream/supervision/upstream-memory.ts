@@ -44,12 +44,13 @@ export function readMemory(
   const facts = readFacts(given, "facts");
   if ((era !== "legacy" && era !== "modern") || facts === undefined) return undefined;
   if ((pinOf(protocol)?.era ?? era) !== era) return undefined;
-  const { legacy, ...rest } = readEraMemory(transport, given);
+  const { legacy, modern: _, ...rest } = readEraMemory(transport, given);
   const sessionFacts = readFacts(given, "sessionFacts");
   return {
     era,
     facts,
-    eraCache: era === "legacy" && legacy !== undefined ? { legacy, ...rest } : rest,
+    eraCache:
+      era === "modern" ? { ...rest, modern: true } : { ...rest, ...(legacy !== undefined && { legacy }) },
     ...(sessionFacts !== undefined && { sessionFacts }),
     ...(given.needsCredentials === true && { needsCredentials: true }),
   };
@@ -68,13 +69,15 @@ export function readEraMemory({ kind }: Pick<Transport, "kind">, given: JsonObje
       legacySince !== undefined && { legacy: { transport, learnedAt: legacySince } }),
     ...(typeof supported === "boolean" &&
       sessionsSince !== undefined && { sessions: { supported, learnedAt: sessionsSince } }),
+    ...(given.modern === true && { modern: true }),
   };
 }
 
 /** As JSON. */
-export const writeEraMemory = ({ legacy, sessions }: EraMemory): JsonObject => ({
+export const writeEraMemory = ({ legacy, sessions, modern }: EraMemory): JsonObject => ({
   ...(legacy !== undefined && { legacy: { ...legacy } }),
   ...(sessions !== undefined && { sessions: { ...sessions } }),
+  ...(modern === true && { modern }),
 });
 
 type Transport = ServerConfig["transport"];

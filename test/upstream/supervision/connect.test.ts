@@ -6,6 +6,7 @@ import {
   HTTP,
   HttpFailure,
   legacyServer,
+  type Method,
   modernServer,
   ProcessEnd,
   RpcFailure,
@@ -75,6 +76,59 @@ describe("a server on a pipe", () => {
     expect(ways(server)).toEqual(["stdio"]);
   });
 
+  describe("that serves both eras, by the first message it takes after server/discover, and is slow to start", () => {
+    /** Answers 4 s after its process was started; `handshake`: what it answers to `initialize` then. */
+    function slow(handshake: Method): FakeServer {
+      const server = modernServer();
+      const discovery = server.methods.get("server/discover") as Method;
+      const afterStart =
+        (answer: Method): Method =>
+        async (params, asked) => {
+          await new Promise((resolve) => setTimeout(resolve, 4_000));
+          return answer(params, asked);
+        };
+      return server.on("server/discover", afterStart(discovery)).on("initialize", afterStart(handshake));
+    }
+    const accept = legacyServer().methods.get("initialize") as Method;
+
+    test.each([
+      ["accepts", accept],
+      ["never answers", () => SILENCE],
+    ])("and %s initialize, is started again, and that process gets no initialize", async (_, handshake) => {
+      const server = slow(handshake);
+      const meeting = meet(server);
+      await vi.advanceTimersByTimeAsync(15_000);
+      const { upstream } = await meeting;
+      expect(upstream.facts?.serverInfo).toEqual({ name: "new", version: "2" });
+      expect(server.channels.map(({ isClosed }) => isClosed)).toEqual([true, false]);
+      expect(server.sent("initialize").map(({ channel }) => channel)).toEqual([0]);
+    });
+
+    test("gets no initialize at later starts", async () => {
+      const server = slow(accept);
+      const meeting = meet(server);
+      await vi.advanceTimersByTimeAsync(15_000);
+      const { upstream } = await meeting;
+      server.channel.end();
+      await vi.advanceTimersByTimeAsync(15_000);
+      expect(upstream.state).toBe("ready");
+      expect(ways(server)).toHaveLength(3);
+      expect(server.sent("initialize")).toHaveLength(1);
+    });
+
+    test("and became a legacy one meanwhile, which is silent before initialize, is served after one timeout", async () => {
+      const server = slow(accept);
+      const meeting = meet(server, { connectTimeoutMs: 20_000 });
+      await vi.advanceTimersByTimeAsync(15_000);
+      const { upstream } = await meeting;
+      server.on("server/discover", () => SILENCE);
+      server.channel.end();
+      await vi.advanceTimersByTimeAsync(40_000);
+      expect(upstream.state).toBe("ready");
+      expect(upstream.facts?.serverInfo).toEqual({ name: "old", version: "1" });
+    });
+  });
+
   test("that exits when it is probed is restarted and gets initialize", async () => {
     const server = legacyServer().on("server/discover", () => {
       throw new ProcessEnd();
@@ -84,6 +138,19 @@ describe("a server on a pipe", () => {
     expect(
       server.received.filter(({ channel }) => channel === 1).map(({ message }) => message.method),
     ).toEqual(["initialize", "notifications/initialized"]);
+  });
+
+  test("that was modern and exits once is probed again, without initialize", async () => {
+    const { server, upstream } = await meet(modernServer());
+    const discovery = server.methods.get("server/discover") as Method;
+    server.on("server/discover", () => {
+      server.on("server/discover", discovery);
+      throw new ProcessEnd();
+    });
+    server.channel.end();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(upstream.state).toBe("ready");
+    expect(server.sent("initialize")).toHaveLength(0);
   });
 
   test("that always exits is started once per attempt after it was assumed to be legacy", async () => {
