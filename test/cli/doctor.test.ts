@@ -555,7 +555,7 @@ ok    files: all right: 2 tools
     });
   });
 
-  test("the JSON has all warnings, and neither stdout nor stderr has one as text", async () => {
+  testOf("policy")("the JSON has all warnings, and neither stdout nor stderr has one as text", async () => {
     const rule = { name: "r", principals: ["zoe"], effect: "deny" };
     const config = { mcpServers: { files: { command: "x" } }, policy: { rules: [rule] } };
     writeFileSync(join(folder, "cardea.json"), JSON.stringify(config));
@@ -572,7 +572,7 @@ ok    files: all right: 2 tools
     expect(shell.said.filter((line) => line.includes("warn"))).toEqual([]);
   });
 
-  test("has the warnings of check about rules, and only one warning for each glob", async () => {
+  testOf("policy")("has the warnings of check about rules, and only one warning for each glob", async () => {
     const rule = { name: "r", tools: ["flies__*"], principals: ["zoe"], effect: "deny" };
     const config = { mcpServers: { files: { command: "x" } }, policy: { rules: [rule] } };
     writeFileSync(join(folder, "cardea.json"), JSON.stringify(config));

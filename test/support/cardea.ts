@@ -81,14 +81,15 @@ async function met(gateway: Serving): Promise<Serving> {
 }
 
 /**
- * Whether all servers are connected and all their lists loaded, by the status page of the admin listener at `admin`.
+ * Whether all servers were connected and all their lists are loaded, by the status page of the admin listener at `admin`. On a
+ * slow machine the first of them may be at rest again before the last is there.
  */
 export async function allMet(admin: string): Promise<boolean> {
   const page = await fetch(`${admin}/api/v1/status`);
   const { servers } = (await page.json()) as {
     readonly servers: readonly { readonly state: string; readonly stale: boolean }[];
   };
-  return servers.every(({ state, stale }) => state === "ready" && !stale);
+  return servers.every(({ state, stale }) => (state === "ready" || state === "idle") && !stale);
 }
 
 /** Whether no server is still starting, by the readiness of the listener for hosts. */
