@@ -1,12 +1,13 @@
 /** Real hosts that know only the URL of the gateway: SDK 1.32, and SDK 2.4 in both eras, before a real issuer. */
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, onTestFinished } from "vitest";
-import { inRepository } from "../../support/cardea.js";
+import { inRepository, noneStarts } from "../../support/cardea.js";
 import { testOf } from "../../support/features.js";
 import { gatewayOf } from "../../support/gateway.js";
 import { sample } from "../../support/sample.js";
 import type { RealIssuer } from "../../support/sign-in/real-issuer.mjs";
 import { freePort } from "../../support/told-port.js";
+import { until } from "../../support/until.js";
 import { host1, host2, signedIn } from "./sdk-hosts.js";
 import { realCompany, signInOf } from "./support.js";
 
@@ -37,6 +38,7 @@ beforeEach(async () => {
   });
   await gateway.start();
   onTestFinished(() => gateway.stop({ immediate: true }));
+  await until("the server", () => noneStarts(url.href));
 });
 
 const SDKS: readonly [string, typeof host1][] = [

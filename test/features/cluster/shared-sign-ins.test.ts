@@ -95,6 +95,7 @@ describe.runIf(hasRedis)("replicas behind a round-robin load balancer", () => {
     const refused = await (await hostAt(url)).call();
     await new Browser().signIn(refused._meta?.["cardea/sign-in"]?.url ?? "", "ann");
     const hosts = await Promise.all(replicas.map(({ url: own }) => hostAt(own)));
+    for (const host of hosts) await expect.poll(() => host.tools()).toEqual(TOOLS);
     for (let round = 0; round < 3; round += 1) {
       // Streams are opened again in the background. A token that expires before its first use would count as one that the server refuses.
       await expect.poll(() => issuer.hasRefused()).toBe(false);

@@ -12,6 +12,9 @@ const IDLE_MS = 3_000;
 export const newAgent = (options = {}) =>
   new Agent({ keepAlive: true, maxSockets: Number.POSITIVE_INFINITY, timeout: IDLE_MS, ...options });
 
+/** A request whose response has not begun within this time (ms) fails with what it asked for, before its test runs out of time. */
+const NO_RESPONSE_MS = 240_000;
+
 const VERSION_META = "io.modelcontextprotocol/protocolVersion";
 /** Modern requests that name their target in a header; those of tasks by SEP-2663. */
 const NAMED = new Set([
@@ -90,6 +93,11 @@ export function httpWire(url, always = {}, codec = {}) {
       });
       // `reused`: whether the connection had served another request before.
       outgoing.on("error", (error) => reject(Object.assign(error, { reused: outgoing.reusedSocket })));
+      const begun = setTimeout(
+        () => outgoing.destroy(new Error(`no response to ${method} ${String(body).slice(0, 200)}`)),
+        NO_RESPONSE_MS,
+      ).unref();
+      outgoing.once("close", () => clearTimeout(begun)).once("response", () => clearTimeout(begun));
       outgoing.end(body);
       onRequest?.(outgoing);
     });
