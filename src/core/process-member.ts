@@ -1,5 +1,6 @@
 /** This process as one of several that serve the same address of one machine. The interface, which a feature implements. */
 import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
 import type { Owners } from "./owners.js";
 import type { Admission, FeatureMessages } from "./replicas.js";
 
@@ -17,10 +18,22 @@ export interface ProcessMember {
   owners(keepsSessions: boolean): Owners;
   /** Where the others connect with such requests. */
   readonly listener: MemberAddress;
+  /** Those of hosts. */
+  readonly connections: AcceptedConnections;
   /** To the same feature in the other processes. */
   readonly messages: FeatureMessages;
   /** The socket of its listener for operators. Only the process that has started it connects there, with `secret` as its token. */
   readonly adminSocket: string;
+}
+
+/** Connections that another process accepts for this one. */
+export interface AcceptedConnections {
+  /** The port at which it accepts them. */
+  readonly port: number;
+  /** Calls `take` with each from now on, until the returned function is called. */
+  onConnection(take: (connection: Socket) => void): () => void;
+  /** A socket of this machine that nobody connects to: Node's HTTP server counts connections only while it listens. */
+  readonly bind: { readonly path: string };
 }
 
 /** A socket of this machine. */

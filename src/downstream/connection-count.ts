@@ -43,7 +43,12 @@ export class Connections {
     this.#warn();
   }
 
-  /** Node dropped a connection beyond `max`. */
+  /** Whether further connections are dropped. */
+  get areFull(): boolean {
+    return this.#open >= this.#settings.max;
+  }
+
+  /** A connection beyond `max` was dropped. */
   onDropped(): void {
     this.#settings.onShed("connections");
     this.#warn();

@@ -1,7 +1,7 @@
 /** How does the HTTP listener for hosts bind, admit connections, time out and drain? */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 import { createServer as createSecureServer } from "node:https";
-import { type AddressInfo, isIPv6, type ListenOptions } from "node:net";
+import { type AddressInfo, isIPv6, type ListenOptions, type Socket } from "node:net";
 import type { ListenConfig } from "../config/config.js";
 import { GatewayError, overloaded } from "../core/errors.js";
 import type { HostRoute } from "../core/feature.js";
@@ -9,6 +9,7 @@ import type { GatewayApi, Readiness } from "../core/gateway-api.js";
 import { type Logger, SILENT } from "../core/logger.js";
 import type { Certificates } from "../core/owners.js";
 import { type LoadShedKind, NO_PRESSURE, type Pressure } from "../core/pressure.js";
+import type { AcceptedConnections } from "../core/process-member.js";
 import type { Admission } from "../core/replicas.js";
 import { rebindingProtection } from "../http/check-request-head.js";
 import { isLoopback } from "../http/loopback.js";
@@ -50,6 +51,8 @@ export interface HttpListenerOptions {
   readonly bodyBudgetBytes?: number;
   /** Where there are other processes of this gateway: how requests are forwarded to them, and where they do the same. */
   readonly peers?: PeerListener;
+  /** Connections that another process accepts at the address of `listen`. Default: this listener accepts them. */
+  readonly accepted?: AcceptedConnections | undefined;
 }
 
 /** The part of the listener that other processes of this gateway use. */
@@ -99,6 +102,10 @@ class HostListener implements HttpListener {
   readonly #server: Server;
   /** For other processes of this gateway. */
   readonly #peerServer: Server | undefined;
+  /** Open connections that another process has accepted. */
+  readonly #taken = new Set<Socket>();
+  #stopTaking: () => void = () => {};
+  #onTakenClosed: () => void = () => {};
   #isStopping = false;
 
   constructor(options: HttpListenerOptions) {
@@ -133,7 +140,7 @@ class HostListener implements HttpListener {
   }
 
   async start(): Promise<{ readonly url: string; readonly port: number; readonly peerPort?: number }> {
-    const { listen, peers } = this.#options;
+    const { listen, peers, accepted } = this.#options;
     const { isRequired } = this.#authentication;
     checkExposure(listen, isRequired);
     if (listen.insecure && !isRequired && !isLoopback(listen.host)) {
@@ -142,11 +149,13 @@ class HostListener implements HttpListener {
     }
     // Of this process alone, where Node's cluster would otherwise share it among all.
     if (this.#peerServer !== undefined) await bind(this.#peerServer, { ...peers?.bind, exclusive: true });
-    await bind(this.#server, { host: listen.host, port: listen.port });
+    const own = { host: listen.host, port: listen.port };
+    await bind(this.#server, accepted === undefined ? own : { ...accepted.bind, exclusive: true });
+    if (accepted !== undefined) this.#stopTaking = accepted.onConnection(this.#take);
     // A connection that cannot be taken, for lack of descriptors say, is no reason to lose all the others.
     for (const each of this.#servers)
       each.on("error", (error) => this.#logger.error({ error }, "a connection was lost"));
-    const { port } = this.#server.address() as AddressInfo;
+    const port = accepted?.port ?? (this.#server.address() as AddressInfo).port;
     const host = isIPv6(listen.host) ? `[${listen.host}]` : listen.host;
     const peerAddress = this.#peerServer?.address();
     return {
@@ -201,8 +210,33 @@ class HostListener implements HttpListener {
       legacy.close(sessionsMs),
       sse?.close(sessionsMs),
       closed(this.#server),
+      this.#allTakenClosed(),
       this.#peerServer && left,
     ]);
+  }
+
+  /** As Node's server does with those that it accepts itself. */
+  readonly #take = (connection: Socket): void => {
+    if (this.#connections.areFull) {
+      connection.destroy();
+      this.#connections.onDropped();
+      return;
+    }
+    connection.allowHalfOpen = true;
+    this.#taken.add(connection);
+    connection.on("close", () => {
+      this.#taken.delete(connection);
+      if (this.#taken.size === 0) this.#onTakenClosed();
+    });
+    this.#server.emit("connection", connection);
+  };
+
+  #allTakenClosed(): Promise<void> {
+    this.#stopTaking();
+    return new Promise((resolve) => {
+      this.#onTakenClosed = resolve;
+      if (this.#taken.size === 0) resolve();
+    });
   }
 
   #onRequest(request: IncomingMessage, response: ServerResponse): void {

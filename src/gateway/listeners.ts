@@ -49,6 +49,7 @@ export function createHostListener({
     ...{ pressure, onShed, bodyBudgetBytes },
     ...(listen.legacySse && { sse }),
     ...peerListener(parts, gateway),
+    accepted: parts.identity.member?.connections,
     publicPages: serverCardPages({
       listen,
       version: parts.identity.info.version,

@@ -12,11 +12,14 @@ export interface WorkerIdentity {
   readonly secret: string;
 }
 
-/** The socket (on Windows: named pipe) of a worker, for requests forwarded by other workers or for its admin pages. */
+/** What a worker has a socket for. */
+export const WORKER_SOCKETS = ["requests", "admin", "hosts"] as const;
+
+/** The socket (on Windows: named pipe) of a worker, for requests forwarded by other workers, for its admin pages or for its listener for hosts. */
 export function workerSocket(
   { folder }: Pick<WorkerIdentity, "folder">,
   number: number,
-  what: "requests" | "admin",
+  what: (typeof WORKER_SOCKETS)[number],
 ): string {
   const name = `${number}.${what}`;
   return process.platform === "win32" ? `\\\\.\\pipe\\${basename(folder)}-${name}` : join(folder, name);

@@ -1,6 +1,6 @@
 /**
  * Runs several worker processes as one gateway: the primary process supervises them and serves their merged admin
- * pages. Node's cluster shares the port; workers forward requests that belong to another worker's session.
+ * pages. It accepts the connections of hosts; workers forward requests that belong to another worker's session.
  */
 import cluster from "node:cluster";
 import { randomBytes } from "node:crypto";
@@ -18,6 +18,7 @@ import { typesOf } from "../../upstream/supervision/channel-kind.js";
 import { DEFAULT_LISTEN } from "../admin/feature.js";
 import { createAdminListener } from "../admin/server.js";
 import { workerActions } from "./act-on-workers.js";
+import { ConnectionDealer } from "./connection-dealer.js";
 import { workerCallFeed } from "./follow-calls.js";
 import { forwardToAnyWorker } from "./forward-to-any.js";
 import { WORKER_ENV } from "./identity.js";
@@ -45,8 +46,10 @@ export async function createPrimary(
   const failed = new Promise<GatewayError>((resolve) => {
     fail = resolve;
   });
+  const dealer = new ConnectionDealer();
   const workers = new WorkerPool({
     identity,
+    dealer,
     addresses: { listen: config.listen, sections: sectionsOfListen(config.features) },
     logger,
     onWorkerLost: onProcessLost,
@@ -94,13 +97,15 @@ export async function createPrimary(
     failed,
     async start() {
       const { url: adminUrl } = await admin.start();
-      const url = await workers.start();
+      const url = await workers.start(await dealer.listen(config.listen.http));
       const { starting = [] } = await overview.readiness();
       return { url, adminUrl, starting };
     },
     async stop({ immediate = false } = {}) {
       draining = true;
+      dealer.stopping();
       await workers.stop(immediate);
+      dealer.close();
       await admin.stop();
       await rm(folder, { recursive: true, force: true });
     },

@@ -1,7 +1,9 @@
 /** Runs the configured number of workers: restarts crashed ones, and stops all together. */
 import { rm } from "node:fs/promises";
+import type { Socket } from "node:net";
 import { inBackground, type Logger } from "../../core/logger.js";
-import { type WorkerIdentity, workerSocket } from "./identity.js";
+import type { ConnectionDealer } from "./connection-dealer.js";
+import { WORKER_SOCKETS, type WorkerIdentity, workerSocket } from "./identity.js";
 import type { Addresses, FromWorker, ToWorker } from "./worker.js";
 import type { WorkerMessage } from "./worker-messages.js";
 
@@ -9,6 +11,13 @@ import type { WorkerMessage } from "./worker-messages.js";
 export interface WorkerProcess {
   readonly process: { readonly pid?: number | undefined; kill(signal: "SIGKILL"): unknown };
   send(message: ToWorker, sent: (error: Error | null) => void): unknown;
+  /** With a connection, which stays open in this process too. */
+  send(
+    message: ToWorker,
+    connection: Socket,
+    options: { readonly keepOpen: true },
+    sent: (error: Error | null) => void,
+  ): unknown;
   on(event: "message", listener: (message: FromWorker) => void): unknown;
   on(event: "exit", listener: (code: number | null, signal: string | null) => void): unknown;
   /** Emitted in place of `exit` when the process could not be spawned; otherwise the process may still run. */
@@ -18,8 +27,10 @@ export interface WorkerProcess {
 /** How workers are started and monitored. */
 export interface WorkerPoolOptions {
   readonly identity: Omit<WorkerIdentity, "number">;
-  /** The common addresses of all workers while the primary runs. */
+  /** The common addresses of all workers while the primary runs; the port is that of `start`. */
   readonly addresses: Addresses;
+  /** Gives workers their connections. */
+  readonly dealer: Pick<ConnectionDealer, "opened" | "ended" | "confirmed">;
   readonly logger: Logger;
   readonly fork: () => WorkerProcess;
   /** Runs after a worker crashed and before its successor starts. */
@@ -66,13 +77,15 @@ export class WorkerPool {
   /** Resolved when all workers have ended. */
   readonly #waiting = new Set<() => void>();
   #hasFailedToStop = false;
+  #port = 0;
 
   constructor(options: WorkerPoolOptions) {
     this.#options = options;
   }
 
-  /** Resolves to their common URL when all workers listen. @throws Error if one ends before that. */
-  start(): Promise<string> {
+  /** Resolves to their common URL when all workers serve. `port`: where hosts connect. @throws Error if one ends before that. */
+  start(port: number): Promise<string> {
+    this.#port = port;
     return new Promise((ready, failed) => {
       this.#starting = { ready, failed };
       for (let number = 1; number <= this.#options.identity.count; number += 1) {
@@ -124,19 +137,24 @@ export class WorkerPool {
   }
 
   #spawn(number: number, slot: WorkerSlot): void {
-    const { identity, addresses, logger } = this.#options;
+    const { identity, addresses, dealer, logger } = this.#options;
     slot.startedAt = performance.now();
     const worker = this.#fork(number, slot);
     if (worker === undefined) return;
     slot.process = worker;
     worker.on("message", (message) => {
       if (message.kind === "connected") {
-        send(worker, { kind: "identity", identity: { ...identity, number }, ...addresses });
+        const listen = { ...addresses.listen, http: { ...addresses.listen.http, port: this.#port } };
+        send(worker, { kind: "identity", identity: { ...identity, number }, ...addresses, listen });
         // The worker may have been spawned just before the stop.
         if (this.#stopping !== "no") send(worker, { kind: "stop", immediate: this.#stopping === "at once" });
       } else if (message.kind === "tell") this.#passOn(number, message);
+      else if (message.kind === "confirmed") dealer.confirmed(number, message.id, message.isTaken);
       else {
         slot.ready = true;
+        dealer.opened(number, (id, connection) =>
+          worker.send({ kind: "connection", id }, connection, { keepOpen: true }, () => {}),
+        );
         if (![...this.#slots.values()].every(({ ready }) => ready)) return;
         this.#starting?.ready(message.url);
         this.#starting = undefined;
@@ -169,6 +187,7 @@ export class WorkerPool {
   #ended(number: number, slot: WorkerSlot, how: string, code: number | null): void {
     slot.process = undefined;
     slot.ready = false;
+    this.#options.dealer.ended(number);
     if (this.#stopping === "no") {
       this.#options.logger.error({ worker: number, how }, `worker ${number} ended with ${how}`);
     }
@@ -186,7 +205,7 @@ export class WorkerPool {
   async #clear(number: number): Promise<void> {
     if (this.#stopping !== "no") return;
     const { identity, onWorkerLost, logger } = this.#options;
-    const sockets = process.platform === "win32" ? [] : (["requests", "admin"] as const);
+    const sockets = process.platform === "win32" ? [] : WORKER_SOCKETS;
     const cleared = sockets.map((what) => rm(workerSocket(identity, number, what), { force: true }));
     await Promise.all([...cleared, onWorkerLost()]).catch((error: unknown) =>
       logger.warn({ worker: number, error }, "cleaning up after a worker failed"),

@@ -1,8 +1,10 @@
 /** The worker side: receives its identity from the primary process, reports readiness, and stops. */
 
+import { Socket } from "node:net";
 import type { JoinedProcess } from "../../cli/serving-mode.js";
-import { WORKER_ENV, type WorkerIdentity } from "./identity.js";
+import { WORKER_ENV, type WorkerIdentity, workerSocket } from "./identity.js";
 import { memberOf } from "./member.js";
+import { TakenConnections } from "./taken-connections.js";
 import { type ToldMessage, type WorkerMessage, WorkerMessages } from "./worker-messages.js";
 
 /** A process that may be a worker. */
@@ -10,7 +12,7 @@ export interface CurrentProcess {
   readonly env: Readonly<Record<string, string | undefined>>;
   /** Absent if the process has no parent with an IPC channel. */
   send?(message: FromWorker, sent: () => void): unknown;
-  on(event: "message", listener: (message: ToWorker) => void): unknown;
+  on(event: "message", listener: (message: ToWorker, handle: unknown) => void): unknown;
   on(event: "SIGTERM" | "SIGINT" | "SIGHUP", listener: () => void): unknown;
 }
 
@@ -22,18 +24,26 @@ export async function joinWorkers(self: CurrentProcess = process): Promise<Joine
   const reloads = new Set<() => void>();
   const stop = stopSignals(self);
   let messages: WorkerMessages | undefined;
+  let connections: TakenConnections | undefined;
   return new Promise((resolve) => {
     // The empty callback takes the error of a closed channel, which would otherwise be thrown.
     const sendToPrimary = (message: FromWorker) => self.send?.(message, () => {});
-    self.on("message", (message) => {
-      if (message.kind === "stop") stop.requested(message.immediate);
+    self.on("message", (message, handle) => {
+      if (message.kind === "connection") {
+        const isTaken = connections?.receive(handle instanceof Socket ? handle : undefined) === true;
+        sendToPrimary({ kind: "confirmed", id: message.id, isTaken });
+      } else if (message.kind === "stop") stop.requested(message.immediate);
       else if (message.kind === "reload") for (const reload of reloads) reload();
       else if (message.kind === "told") messages?.receive(message);
       else {
-        messages = new WorkerMessages(message.identity, sendToPrimary);
+        const { identity, listen } = message;
+        messages = new WorkerMessages(identity, sendToPrimary);
+        connections = new TakenConnections(listen.http.port, {
+          path: workerSocket(identity, identity.number, "hosts"),
+        });
         resolve({
-          member: memberOf(message.identity, messages),
-          listen: message.listen,
+          member: memberOf(identity, messages, connections),
+          listen,
           sections: message.sections,
           announce: (url) => sendToPrimary({ kind: "ready", url }),
           signals: {
@@ -91,6 +101,8 @@ export type ToWorker =
   | ({ readonly kind: "identity"; readonly identity: WorkerIdentity } & Addresses)
   /** Drain; the second time, stop immediately. */
   | { readonly kind: "stop"; readonly immediate: boolean }
+  /** Sent with a connection of a host. */
+  | { readonly kind: "connection"; readonly id: number }
   /** Read the config file again. */
   | { readonly kind: "reload" }
   /** Of another worker. */
@@ -102,5 +114,7 @@ export type FromWorker =
   | { readonly kind: "connected" }
   /** Its listeners are bound. */
   | { readonly kind: "ready"; readonly url: string }
+  /** Of a connection. */
+  | { readonly kind: "confirmed"; readonly id: number; readonly isTaken: boolean }
   /** For other workers. */
   | WorkerMessage;

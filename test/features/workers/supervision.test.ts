@@ -2,6 +2,7 @@
 import { EventEmitter } from "node:events";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { SILENT } from "../../../src/core/logger.js";
+import { ConnectionDealer } from "../../../src/features/workers/connection-dealer.js";
 import type { FromWorker, ToWorker } from "../../../src/features/workers/worker.js";
 import { WorkerPool, type WorkerProcess } from "../../../src/features/workers/worker-pool.js";
 import { LISTEN } from "./listen.js";
@@ -14,9 +15,8 @@ class FakeWorker extends EventEmitter implements WorkerProcess {
     kill: (signal) => this.ends(null, signal),
   };
   readonly heard: ToWorker[] = [];
-  send(message: ToWorker, sent: (error: Error | null) => void): void {
+  send(message: ToWorker): void {
     this.heard.push(message);
-    sent(null);
   }
   says(message: FromWorker): void {
     this.emit("message", message);
@@ -49,6 +49,7 @@ function two(canFork: () => boolean = () => true) {
   let cleared = 0;
   const workers = new WorkerPool({
     addresses: ADDRESSES,
+    dealer: new ConnectionDealer(),
     identity: { count: 2, folder: "/nowhere", secret: "s" },
     logger: SILENT,
     fork: () => {
@@ -75,7 +76,7 @@ const nextIsDue = () => until(() => vi.getTimerCount() === 1);
 test("each worker gets its identity when it listens, and the pool is ready when every worker is", async () => {
   const { workers, forked } = two();
   let url: string | undefined;
-  void workers.start().then((said) => {
+  void workers.start(LISTEN.http.port).then((said) => {
     url = said;
   });
   forked[0]?.getsReady();
@@ -93,14 +94,14 @@ test("each worker gets its identity when it listens, and the pool is ready when 
 
 test("the start fails when a worker exits before all are ready", async () => {
   const { workers, forked } = two();
-  const started = workers.start();
+  const started = workers.start(LISTEN.http.port);
   forked[1]?.ends(1);
   await expect(started).rejects.toThrow("worker 2 ended with code 1 before it was ready");
 });
 
 test("a worker that dies is restarted at once, then with growing backoff", async () => {
   const { workers, forked, cleared } = two();
-  void workers.start();
+  void workers.start(LISTEN.http.port);
   for (const worker of forked) worker.getsReady();
   forked[0]?.ends(null, "SIGKILL");
   expect(workers.status()[0]).toMatchObject({ ready: false, restarts: 0 });
@@ -121,7 +122,7 @@ test("a worker that dies is restarted at once, then with growing backoff", async
 
 test("a worker that ran for long is restarted without backoff", async () => {
   const { workers, forked } = two();
-  void workers.start();
+  void workers.start(LISTEN.http.port);
   for (const worker of forked) worker.getsReady();
   for (let round = 0; round < 3; round += 1) {
     vi.advanceTimersByTime(60_000);
@@ -134,7 +135,7 @@ test("a worker that ran for long is restarted without backoff", async () => {
 
 test("a worker that misses a required server at the start is not restarted", async () => {
   const { workers, forked, gaveUp } = two();
-  void workers.start();
+  void workers.start(LISTEN.http.port);
   for (const worker of forked) worker.getsReady();
   forked[1]?.ends(69);
   await until(() => gaveUp.length > 0);
@@ -145,7 +146,7 @@ test("a worker that misses a required server at the start is not restarted", asy
 
 test("a replacement worker that misses a required server is restarted, while the others keep running", async () => {
   const { workers, forked, gaveUp } = two();
-  void workers.start();
+  void workers.start(LISTEN.http.port);
   for (const worker of forked) worker.getsReady();
   forked[1]?.ends(1);
   await nextIsDue();
@@ -159,7 +160,7 @@ test("a replacement worker that misses a required server is restarted, while the
 
 test("a failed spawn of a worker is retried", async () => {
   const { workers, forked } = two();
-  void workers.start();
+  void workers.start(LISTEN.http.port);
   for (const worker of forked) worker.getsReady();
   forked[0]?.ends(1);
   await nextIsDue();
@@ -175,7 +176,7 @@ test("a failed spawn of a worker is retried", async () => {
 test("a spawn that fails for lack of memory (ENOMEM) is retried", async () => {
   let memory = true;
   const { workers, forked } = two(() => memory);
-  void workers.start();
+  void workers.start(LISTEN.http.port);
   for (const worker of forked) worker.getsReady();
   memory = false;
   forked[0]?.ends(1);
@@ -190,14 +191,14 @@ test("a spawn that fails for lack of memory (ENOMEM) is retried", async () => {
 
 test("the start fails when no worker can be spawned", async () => {
   // Both are cleared up after at the same time, and whichever is done first is named.
-  await expect(two(() => false).workers.start()).rejects.toThrow(
+  await expect(two(() => false).workers.start(LISTEN.http.port)).rejects.toThrow(
     /^worker [12] ended with spawn ENOMEM before/,
   );
 });
 
 test("a send error (EPIPE) to a running worker does not restart it", () => {
   const { workers, forked } = two();
-  void workers.start();
+  void workers.start(LISTEN.http.port);
   for (const worker of forked) worker.getsReady();
   forked[0]?.emit("error", new Error("write EPIPE"));
   expect(workers.status()[0]).toMatchObject({ ready: true, restarts: 0 });
@@ -205,7 +206,7 @@ test("a send error (EPIPE) to a running worker does not restart it", () => {
 
 test("a stop is sent to all workers, and none is restarted during it", async () => {
   const { workers, forked } = two();
-  void workers.start();
+  void workers.start(LISTEN.http.port);
   for (const worker of forked) worker.getsReady();
   let stopped = false;
   const stopping = workers.stop(false).then(() => {
@@ -230,7 +231,7 @@ test.each([
   ["stops at once", true, 900],
 ])("a worker that does not exit when the pool %s is killed", async (_, immediate, afterMs) => {
   const { workers, forked } = two();
-  void workers.start();
+  void workers.start(LISTEN.http.port);
   for (const worker of forked) worker.getsReady();
   let stopped = false;
   const stopping = workers.stop(immediate).then(() => {
@@ -249,7 +250,7 @@ test.each([
   ["a worker exits with another code", [0, 1], true],
 ])("a stop where %s", async (_, codes, hasFailed) => {
   const { workers, forked } = two();
-  void workers.start();
+  void workers.start(LISTEN.http.port);
   for (const worker of forked) worker.getsReady();
   const stopping = workers.stop(false);
   for (const [index, code] of codes.entries()) forked[index]?.ends(code);
@@ -259,7 +260,7 @@ test.each([
 
 test("a worker that connects during a stop gets the stop message", () => {
   const { workers, forked } = two();
-  void workers.start();
+  void workers.start(LISTEN.http.port);
   void workers.stop(false);
   forked[0]?.says({ kind: "connected" });
   expect(forked[0]?.heard.at(-1)).toEqual({ kind: "stop", immediate: false });
@@ -267,7 +268,7 @@ test("a worker that connects during a stop gets the stop message", () => {
 
 test("a reload is sent to all workers", () => {
   const { workers, forked } = two();
-  void workers.start();
+  void workers.start(LISTEN.http.port);
   workers.reload();
   expect(forked.map(({ heard }) => heard)).toEqual([[{ kind: "reload" }], [{ kind: "reload" }]]);
 });

@@ -1,6 +1,7 @@
 /** The processes of `cardea serve --workers 2` from their start to their end: crashes, signals, starts that fail. */
 import { mkdtempSync, writeFileSync } from "node:fs";
 import { rm } from "node:fs/promises";
+import { get, type IncomingMessage } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
@@ -79,6 +80,33 @@ describe.concurrent("a worker that dies", () => {
     );
     expect(new Set(said)).toEqual(new Set([200]));
     expect((await fetch(`${served.admin}/readyz`)).status).toBe(200);
+  });
+
+  test.sequential("leaves no connection without an end, however many come while it is killed", async () => {
+    const open = new Set<Promise<void>>();
+    /** A new connection each; one that is reset has an end. */
+    const connect = () =>
+      new Promise<void>((resolve) => {
+        const answered = (response: IncomingMessage) => void response.resume().once("close", resolve);
+        get(new URL("/healthz", served.url), { agent: false }, answered).once("error", () => resolve());
+      });
+    const more = setInterval(() => {
+      if (open.size > 100) return;
+      const one = connect();
+      open.add(one);
+      one.then(() => open.delete(one));
+    }, 1);
+    try {
+      const [first] = await workersOf(served);
+      process.kill(first!.pid, "SIGKILL");
+      await until("both workers", async () => {
+        const [again, other] = await workersOf(served);
+        return again?.ready === true && again.restarts > first!.restarts && other?.ready === true;
+      });
+    } finally {
+      clearInterval(more);
+    }
+    await until("the end of each", () => open.size === 0, 60_000);
   });
 
   test.sequential("has retries of its parked calls answered with outcome_unknown by its replacement", async () => {

@@ -1,5 +1,6 @@
 /** Tests what a worker makes of the words of the first process, and of signals that reach it by themselves. */
 import { EventEmitter } from "node:events";
+import { Socket } from "node:net";
 import { expect, test } from "vitest";
 import type { JoinedProcess } from "../../../src/cli/serving-mode.js";
 import { workerSocket } from "../../../src/features/workers/identity.js";
@@ -20,8 +21,8 @@ class FakeProcess extends EventEmitter implements CurrentProcess {
   send(message: FromWorker): void {
     this.said.push(message);
   }
-  hears(message: ToWorker): void {
-    this.emit("message", message);
+  hears(message: ToWorker, handle?: Socket): void {
+    this.emit("message", message, handle);
   }
 }
 
@@ -44,6 +45,7 @@ test("a worker reports that it listens, takes its identity, and reports its URLs
     ...{ number: 2, secret: "s" },
     adminSocket: workerSocket(identity, 2, "admin"),
     listener: { bind: { path: workerSocket(identity, 2, "requests") } },
+    connections: { port: LISTEN.http.port, bind: { path: workerSocket(identity, 2, "hosts") } },
   });
   expect([worker.listen, worker.sections]).toEqual([LISTEN, SECTIONS]);
   worker.announce("http://here/mcp");
@@ -89,4 +91,22 @@ test("a worker reloads at the message of the first process, and not at its own S
   unfollow();
   process.hears({ kind: "reload" });
   expect(reads).toBe(1);
+});
+
+test("a worker takes connections while its listener asks for them, and hands later ones back", async () => {
+  const { process, worker } = await seated();
+  const { connections } = worker.member;
+  const taken: Socket[] = [];
+  const [early, one, late] = [new Socket(), new Socket(), new Socket()];
+  process.hears({ kind: "connection", id: 1 }, early);
+  const stop = connections.onConnection((connection) => void taken.push(connection));
+  process.hears({ kind: "connection", id: 2 }, one);
+  process.hears({ kind: "connection", id: 3 });
+  stop();
+  process.hears({ kind: "connection", id: 4 }, late);
+  expect(taken).toEqual([one]);
+  expect([early, one, late].map(({ destroyed }) => destroyed)).toEqual([true, false, true]);
+  expect(process.said.slice(1)).toEqual(
+    [false, true, true, false].map((isTaken, at) => ({ kind: "confirmed", id: at + 1, isTaken })),
+  );
 });
