@@ -32,7 +32,7 @@ export interface AcceptedConnections {
   readonly port: number;
   /** Calls `take` with each from now on, until the returned function is called. */
   onConnection(take: (connection: Socket) => void): () => void;
-  /** A socket of this machine that nobody connects to: Node's HTTP server counts connections only while it listens. */
+  /** A socket of this machine without clients: Node's HTTP server counts connections only while it listens. */
   readonly bind: { readonly path: string };
 }
 

@@ -88,7 +88,7 @@ test("a connection waits for the next worker, five seconds if there is none", as
   await come(1);
 });
 
-test("once all workers have stopped nobody can connect", async () => {
+test("once all workers have stopped connections are refused", async () => {
   const { dealer, handed, open, host, come } = await dealing();
   open(1);
   await host();

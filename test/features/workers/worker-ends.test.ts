@@ -83,19 +83,16 @@ describe.concurrent("a worker that dies", () => {
   });
 
   test.sequential("leaves no connection without an end, however many come while it is killed", async () => {
-    const open = new Set<Promise<void>>();
     /** A new connection each; one that is reset has an end. */
     const connect = () =>
       new Promise<void>((resolve) => {
         const answered = (response: IncomingMessage) => void response.resume().once("close", resolve);
         get(new URL("/healthz", served.url), { agent: false }, answered).once("error", () => resolve());
       });
-    const more = setInterval(() => {
-      if (open.size > 100) return;
-      const one = connect();
-      open.add(one);
-      one.then(() => open.delete(one));
-    }, 1);
+    let areEnough = false;
+    const more = times(20, async () => {
+      while (!areEnough) await connect();
+    });
     try {
       const [first] = await workersOf(served);
       process.kill(first!.pid, "SIGKILL");
@@ -104,9 +101,9 @@ describe.concurrent("a worker that dies", () => {
         return again?.ready === true && again.restarts > first!.restarts && other?.ready === true;
       });
     } finally {
-      clearInterval(more);
+      areEnough = true;
     }
-    await until("the end of each", () => open.size === 0, 60_000);
+    await more;
   });
 
   test.sequential("has retries of its parked calls answered with outcome_unknown by its replacement", async () => {
