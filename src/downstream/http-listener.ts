@@ -102,8 +102,8 @@ class HostListener implements HttpListener {
   readonly #server: Server;
   /** For other processes of this gateway. */
   readonly #peerServer: Server | undefined;
-  /** Open connections that another process has accepted. */
-  readonly #taken = new Set<Socket>();
+  /** How many connections are open that another process has accepted. */
+  #taken = 0;
   #stopTaking: () => void = () => {};
   #onTakenClosed: () => void = () => {};
   #isStopping = false;
@@ -223,19 +223,22 @@ class HostListener implements HttpListener {
       return;
     }
     connection.allowHalfOpen = true;
-    this.#taken.add(connection);
-    connection.on("close", () => {
-      this.#taken.delete(connection);
-      if (this.#taken.size === 0) this.#onTakenClosed();
-    });
+    this.#taken += 1;
+    connection.on("close", this.#onTakenClose);
     this.#server.emit("connection", connection);
+  };
+
+  /** One listener for all connections: each may keep its own for hours. */
+  readonly #onTakenClose = (): void => {
+    this.#taken -= 1;
+    if (this.#taken === 0) this.#onTakenClosed();
   };
 
   #allTakenClosed(): Promise<void> {
     this.#stopTaking();
     return new Promise((resolve) => {
       this.#onTakenClosed = resolve;
-      if (this.#taken.size === 0) resolve();
+      if (this.#taken === 0) resolve();
     });
   }
 

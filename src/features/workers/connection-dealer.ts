@@ -3,6 +3,7 @@
  * Node's cluster does the same, and loses a connection that is on its way to a worker that is killed: its host would wait forever.
  */
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
+import type { Logger } from "../../core/logger.js";
 
 /** Hands a connection over to one worker, which confirms `id` with whether it takes it. */
 export type HandOver = (id: number, connection: Socket) => void;
@@ -20,6 +21,7 @@ interface Handed {
 /** Accepts the connections of hosts for all workers. */
 export class ConnectionDealer {
   readonly #server: Server;
+  readonly #logger: Pick<Logger, "error">;
   readonly #workers = new Map<number, HandOver>();
   /** Workers that can be given a connection, the one that waits longest first. */
   readonly #free = new Set<number>();
@@ -30,7 +32,8 @@ export class ConnectionDealer {
   #lastId = 0;
   #isStopping = false;
 
-  constructor() {
+  constructor(logger: Pick<Logger, "error">) {
+    this.#logger = logger;
     // Nothing is read here: the first bytes are for the worker.
     this.#server = createServer({ pauseOnConnect: true, noDelay: true }, (connection) =>
       this.#accepted(connection),
@@ -44,7 +47,7 @@ export class ConnectionDealer {
       this.#server.listen(where, () => {
         this.#server.off("error", reject);
         // One that cannot be accepted, for lack of descriptors say, is no reason to end.
-        this.#server.on("error", () => {});
+        this.#server.on("error", (error) => this.#logger.error({ error }, "a connection was lost"));
         resolve((this.#server.address() as AddressInfo).port);
       });
     });
@@ -98,6 +101,7 @@ export class ConnectionDealer {
   }
 
   #accepted(connection: Socket): void {
+    // A client that leaves while it waits; its socket closes.
     connection.on("error", () => {});
     if (this.#waiting.size >= MAX_WAITING) connection.destroy();
     else {

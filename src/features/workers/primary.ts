@@ -46,7 +46,7 @@ export async function createPrimary(
   const failed = new Promise<GatewayError>((resolve) => {
     fail = resolve;
   });
-  const dealer = new ConnectionDealer();
+  const dealer = new ConnectionDealer(logger);
   const workers = new WorkerPool({
     identity,
     dealer,

@@ -2,12 +2,13 @@
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { SILENT } from "../../../src/core/logger.js";
 import { ConnectionDealer } from "../../../src/features/workers/connection-dealer.js";
 import { until } from "../../support/until.js";
 
 /** A dealer that listens, and what it has handed to which worker. */
 async function dealing() {
-  const dealer = new ConnectionDealer();
+  const dealer = new ConnectionDealer(SILENT);
   const port = await dealer.listen({ host: "127.0.0.1", port: 0 });
   const handed: { readonly worker: number; readonly id: number; readonly connection: Socket }[] = [];
   const open = (worker: number): void =>

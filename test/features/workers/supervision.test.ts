@@ -49,7 +49,7 @@ function two(canFork: () => boolean = () => true) {
   let cleared = 0;
   const workers = new WorkerPool({
     addresses: ADDRESSES,
-    dealer: new ConnectionDealer(),
+    dealer: new ConnectionDealer(SILENT),
     identity: { count: 2, folder: "/nowhere", secret: "s" },
     logger: SILENT,
     fork: () => {
