@@ -303,14 +303,16 @@ class HandshakeAttempt {
   async #probeStdio(channel: Channel): Promise<Connected> {
     const { eraCache } = this.#settings;
     const giveUp = new AbortController();
+    const wasModern = eraCache.isModern;
     const stop = (): void => {
-      eraCache.forget();
+      // What this attempt has found out helps the next one.
+      if (wasModern) eraCache.forget();
       giveUp.abort();
     };
     this.#signal.addEventListener("abort", stop, { once: true });
     try {
       const probing = settle(this.#probe(channel, giveUp.signal));
-      const first = await (eraCache.isModern ? probing : withTimeout(PROBE_SILENCE_MS, probing));
+      const first = await (wasModern ? probing : withTimeout(PROBE_SILENCE_MS, probing));
       if (first !== undefined) return await this.#connectProbed(channel, first);
       const handshaking = settle(this.#connectLegacy(channel, "stdio", undefined, giveUp.signal));
       const won = await Promise.race([probing, handshaking]);

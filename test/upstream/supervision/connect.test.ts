@@ -116,6 +116,16 @@ describe("a server on a pipe", () => {
       expect(server.sent("initialize")).toHaveLength(1);
     });
 
+    test("and for whose second start the time of the first attempt is too short, is served by the next attempt", async () => {
+      const server = slow(accept);
+      const { upstream } = upstreamFor(server, { connectTimeoutMs: 9_500 });
+      upstream.start();
+      await vi.advanceTimersByTimeAsync(25_000);
+      expect(upstream.state).toBe("ready");
+      expect(upstream.facts?.serverInfo).toEqual({ name: "new", version: "2" });
+      expect(server.sent("initialize")).toHaveLength(1);
+    });
+
     test("and became a legacy one meanwhile, which is silent before initialize, is served after one timeout", async () => {
       const server = slow(accept);
       const meeting = meet(server, { connectTimeoutMs: 20_000 });
