@@ -18,7 +18,7 @@ export interface ProcessMember {
   owners(keepsSessions: boolean): Owners;
   /** Where the others connect with such requests. */
   readonly listener: MemberAddress;
-  /** Those of hosts. */
+  /** The connections of hosts. */
   readonly connections: AcceptedConnections;
   /** To the same feature in the other processes. */
   readonly messages: FeatureMessages;

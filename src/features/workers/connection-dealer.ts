@@ -4,13 +4,12 @@
  */
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
 import type { Logger } from "../../core/logger.js";
+import { connectionLimit } from "../../downstream/connections.js";
 
 /** Hands a connection over to one worker, which confirms `id` with whether it takes it. */
 export type HandOver = (id: number, connection: Socket) => void;
 
-/** Connections that wait for a worker; further ones are closed. */
-const MAX_WAITING = 1_000;
-/** How long (ms) a connection waits while no worker runs: a new one may be there by then. */
+/** How long (ms) connections wait at most while no worker runs: a new one may be there by then. */
 const MAX_WAIT_MS = 5_000;
 
 interface Handed {
@@ -27,8 +26,12 @@ export class ConnectionDealer {
   readonly #free = new Set<number>();
   /** What each worker has not confirmed. */
   readonly #handed = new Map<number, Handed>();
-  /** In order of arrival, with the end of the wait. */
-  readonly #waiting = new Map<Socket, NodeJS.Timeout>();
+  /** In order of arrival. */
+  readonly #waiting = new Set<Socket>();
+  /** Connections that may wait; further ones are closed. */
+  readonly #maxWaiting = connectionLimit();
+  /** While connections wait and no worker runs. */
+  #endOfWait: NodeJS.Timeout | undefined;
   #lastId = 0;
   #isStopping = false;
 
@@ -65,6 +68,7 @@ export class ConnectionDealer {
     this.#leave(worker);
     this.#handed.get(worker)?.connection.destroy();
     this.#handed.delete(worker);
+    this.#deal();
   }
 
   /** A worker takes a connection, or does not, as it stops: then another one gets it. */
@@ -78,7 +82,7 @@ export class ConnectionDealer {
       if (this.#workers.has(worker)) this.#free.add(worker);
     } else {
       this.#leave(worker);
-      this.#wait(handed.connection);
+      this.#waiting.add(handed.connection);
     }
     this.#deal();
   }
@@ -92,7 +96,7 @@ export class ConnectionDealer {
   /** Stops to listen. */
   close(): void {
     this.#server.close();
-    for (const connection of [...this.#waiting.keys()]) this.#giveUp(connection);
+    this.#closeWaiting();
   }
 
   #leave(worker: number): void {
@@ -103,38 +107,35 @@ export class ConnectionDealer {
   #accepted(connection: Socket): void {
     // A client that leaves while it waits; its socket closes.
     connection.on("error", () => {});
-    if (this.#waiting.size >= MAX_WAITING) connection.destroy();
+    if (this.#waiting.size >= this.#maxWaiting) connection.destroy();
     else {
-      this.#wait(connection);
+      this.#waiting.add(connection);
       this.#deal();
     }
   }
 
-  #wait(connection: Socket): void {
-    const end = (): void => {
-      if (this.#workers.size === 0) this.#giveUp(connection);
-    };
-    this.#waiting.set(connection, setTimeout(end, MAX_WAIT_MS));
-  }
-
-  #giveUp(connection: Socket): void {
-    clearTimeout(this.#waiting.get(connection));
-    this.#waiting.delete(connection);
-    connection.destroy();
+  #closeWaiting(): void {
+    clearTimeout(this.#endOfWait);
+    this.#endOfWait = undefined;
+    for (const connection of this.#waiting) connection.destroy();
+    this.#waiting.clear();
   }
 
   #deal(): void {
-    for (const [connection, timer] of this.#waiting) {
+    for (const connection of this.#waiting) {
       const [worker] = this.#free;
       const handOver = worker === undefined ? undefined : this.#workers.get(worker);
       if (worker === undefined || handOver === undefined) break;
-      clearTimeout(timer);
       this.#waiting.delete(connection);
       this.#free.delete(worker);
       this.#lastId += 1;
       this.#handed.set(worker, { id: this.#lastId, connection });
       handOver(this.#lastId, connection);
     }
-    if (this.#isStopping && this.#workers.size === 0) this.close();
+    if (this.#workers.size > 0) {
+      clearTimeout(this.#endOfWait);
+      this.#endOfWait = undefined;
+    } else if (this.#isStopping) this.close();
+    else if (this.#waiting.size > 0) this.#endOfWait ??= setTimeout(() => this.#closeWaiting(), MAX_WAIT_MS);
   }
 }

@@ -113,7 +113,7 @@ test("add writes the exact version that is old enough; without a registry it wri
 });
 
 testOf("admin")("the admin API says which version runs", async () => {
-  // Two versions: npm would install one version for both servers at once into the same folder.
+  // Two versions, so that the rows differ.
   const npm = await registry({ "1.0.0": 30, "1.1.0": 20 });
   const { admin, stop } = await metGateway({
     mcpServers: {

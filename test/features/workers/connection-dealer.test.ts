@@ -89,6 +89,22 @@ test("a connection waits for the next worker, five seconds if there is none", as
   await come(1);
 });
 
+test("connections that waited for a busy worker wait no longer than five seconds after its end", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { dealer, open, host, come } = await dealing();
+  open(1);
+  await host();
+  await come(1);
+  const waits = await host();
+  vi.advanceTimersByTime(60_000);
+  expect(waits.destroyed).toBe(false);
+  dealer.ended(1);
+  await until("its wait", () => vi.getTimerCount() === 1);
+  vi.advanceTimersByTime(5_000);
+  await closed(waits);
+});
+
 test("once all workers have stopped connections are refused", async () => {
   const { dealer, handed, open, host, come } = await dealing();
   open(1);
