@@ -9,6 +9,7 @@ import { createGateway } from "../src/gateway/gateway.js";
 import { CLI_CLIENT } from "../src/gateway/live-config.js";
 import { openedFeatures, SECTIONS, testOf } from "./support/features.js";
 import { collectGarbage } from "./support/heap.js";
+import { Host, openHost } from "./support/host/host.mjs";
 import { settled } from "./support/met-upstream.js";
 import { until } from "./support/until.js";
 import { configOf as configFor, World } from "./upstream/life-cycle/world.js";
@@ -36,6 +37,30 @@ test("memory of an old config is released after reloads", async () => {
   });
   expect(replaced.at(-1)?.deref()).toBeDefined();
   await gateway.stop({ immediate: true });
+});
+
+test("memory of old configs is released while hosts that came before each reload stay", async () => {
+  const config = (): Config => {
+    const away = { url: "http://127.0.0.1:1/mcp" };
+    return configOf({ mcpServers: { away }, listen: { http: { port: 0 }, admin: { port: 0 } } });
+  };
+  const gateway = createGateway(config(), { logger: SILENT, version: "0.0.0-test" });
+  const { url } = await gateway.start();
+  onTestFinished(() => gateway.stop({ immediate: true }));
+  const replaced: WeakRef<Config>[] = [];
+  for (let i = 0; i < 5; i += 1) {
+    const next = config();
+    replaced.push(new WeakRef(next));
+    await gateway.reload(next);
+    await openHost(url, "legacy");
+    const stream = await new Host(url, "modern").stream({ notifications: { toolsListChanged: true } });
+    onTestFinished(() => stream.stop());
+  }
+  await until("all but the last config to be collected", () => {
+    collectGarbage();
+    return replaced.slice(0, -1).every((config) => config.deref() === undefined);
+  });
+  expect(replaced.at(-1)?.deref()).toBeDefined();
 });
 
 test("a reload during a stop starts no server", async () => {

@@ -71,17 +71,22 @@ export class ChangeBus implements ChangeFeed {
   }
 
   subscribe(client: Client, interest: ChangeFilter, onChange: (change: Change) => void): () => void {
-    const { source } = this.#live;
-    const view = source.view(client);
-    const subscriber: Subscriber = {
-      client,
-      onChange,
-      knownVersions: [...interest.lists].map((kind) => source.listed(client, kind).version),
-      follows: interest.resources.size === 0 ? NONE : this.#followAll({ client, onChange }, view, interest),
-    };
+    const subscriber = this.#subscriberOf({ client, onChange }, interest);
     this.#subscribers.add(subscriber);
     for (const follow of subscriber.follows.values()) this.#addFollower(subscriber, follow);
+    // A closure in the scope of `source` would keep that catalog in memory as long as the subscriber.
     return () => this.#end(subscriber);
+  }
+
+  #subscriberOf(follower: Follower, interest: ChangeFilter): Subscriber {
+    const { source } = this.#live;
+    const { client } = follower;
+    const view = source.view(client);
+    return {
+      ...follower,
+      knownVersions: [...interest.lists].map((kind) => source.listed(client, kind).version),
+      follows: interest.resources.size === 0 ? NONE : this.#followAll(follower, view, interest),
+    };
   }
 
   /**

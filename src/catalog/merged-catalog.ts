@@ -45,6 +45,8 @@ interface Inheritance {
   readonly learnedUris: LearnedUris;
   readonly appPages: AppPageAccess;
   readonly renamedEntries: RenamedEntries;
+  /** The catalog that went live last; one object for all configs, so that no catalog refers to the next. */
+  readonly live: { catalog: Catalog };
 }
 
 /** Starts to load lists in the background, until `close`. */
@@ -60,8 +62,6 @@ export class MergedCatalog implements Catalog {
   readonly #changeSource: ChangeSource;
   readonly #ownResources: OwnResources;
   readonly #closed = new Stop();
-  /** The catalog of the next config. */
-  #successor: Catalog | undefined;
   /** Keyed by their entries, so that equal lists share text and version. */
   readonly #transformed = new WeakMap<readonly ExposedItem[], Snapshot>();
 
@@ -82,6 +82,7 @@ export class MergedCatalog implements Catalog {
       learnedUris = new LearnedUris(),
       appPages = new AppPageAccess(),
       renamedEntries = new RenamedEntries(),
+      live = { catalog: this },
     } = inherited;
     const servers = this.#servers;
     const spaces = options.servers.map((server) => serverNamespace(server, forms?.ofServer(server.name)));
@@ -108,9 +109,8 @@ export class MergedCatalog implements Catalog {
       callWaitMs: times.callWaitMs,
     };
     this.changes = inherited.changes ?? new ChangeBus(this.#changeSource, logger);
-    this.#inheritance = { servers, changes: this.changes, learnedUris, appPages, renamedEntries };
+    this.#inheritance = { servers, changes: this.changes, learnedUris, appPages, renamedEntries, live };
     for (const space of spaces) servers.set(space.name, this.#listsOf(space, times, before));
-    if (before !== undefined) before.#successor = this;
   }
 
   #listsOf(space: ServerNamespace, times: RefreshTimes, before: MergedCatalog | undefined): ServerLists {
@@ -138,6 +138,7 @@ export class MergedCatalog implements Catalog {
   }
 
   goLive(): void {
+    this.#inheritance.live.catalog = this;
     this.changes.switchTo(this.#changeSource);
   }
 
@@ -213,8 +214,7 @@ export class MergedCatalog implements Catalog {
   }
 
   get latest(): Catalog {
-    const successor = this.#closed.aborted ? this.#successor : undefined;
-    return successor?.latest ?? this;
+    return this.#closed.aborted ? this.#inheritance.live.catalog : this;
   }
 
   starting(): readonly string[] {

@@ -239,6 +239,7 @@ describe("after a reload", () => {
     await pass(1_000);
     const catalog = catalogOf([files, readyAfter(2_000, starting("git", "log"))], { before });
     expect(before.latest).toBe(before);
+    catalog.goLive();
     before.close();
     expect(before.latest).toBe(catalog);
     await pass(9_000);
