@@ -12,6 +12,8 @@ const shared = () => ({
 
 const before = shared();
 
-afterAll(() => {
+afterAll(async () => {
+  // Files share loaded modules: one that is not loaded when its file ends would fail for all files after it.
+  await vi.dynamicImportSettled();
   expect(shared(), "what the file has left behind in the process").toEqual(before);
 });
