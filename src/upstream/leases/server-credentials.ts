@@ -15,6 +15,12 @@ import { writeJson } from "../../wire/json-text.js";
 import type { ChannelCredentials } from "../transport/request-authorization.js";
 import { asksForBearer } from "../transport/unauthorized.js";
 
+/**
+ * A server that refused a request without credentials, and at which no principal has signed in, gets one without again after this
+ * time (ms): a proxy in front of it may have erred, or its login was removed.
+ */
+const ASK_AGAIN_MS = 60_000;
+
 /** The choice for one server. It needs none until it has refused a request without, or a principal has signed in there. */
 export class ServerCredentials {
   readonly #server: string;
@@ -24,6 +30,10 @@ export class ServerCredentials {
   readonly #onNeeded: () => void;
   readonly #unwatch: () => void;
   #areNeeded: boolean;
+  /** Whether a principal has signed in or out since the start. */
+  #knowsSignIns = false;
+  /** When a request without credentials was refused last (`performance.now()`). */
+  #refusedAt = Number.NEGATIVE_INFINITY;
 
   constructor(
     { name, auth, transport }: ServerConfig,
@@ -47,6 +57,7 @@ export class ServerCredentials {
       auth === undefined
         ? () => {}
         : settings.store.watch(name, (id, isSignedIn) => {
+            this.#knowsSignIns = true;
             this.#need();
             settings.onChanged(id, isSignedIn);
           });
@@ -115,7 +126,9 @@ export class ServerCredentials {
     if (this.#auth === undefined) return undefined;
     const inner = id === undefined ? this.#none : this.#store.of(this.#server, id);
     const need = (): void => this.#need();
-    const areUsed = (): boolean => this.#areNeeded;
+    // A server that asked for a sign-in is asked again without credentials.
+    let isDoubted = false;
+    const areUsed = (): boolean => this.#areNeeded && !(isDoubted && inner.header === undefined);
     // One connection asks once; the next one asks again, because the server may have changed.
     let offer: Promise<boolean> | undefined;
     const offersSignIn = (): Promise<boolean> => {
@@ -129,10 +142,22 @@ export class ServerCredentials {
       get header() {
         return inner.header;
       },
-      obtain: (signal) => inner.obtain(signal),
+      obtain: async (signal) => {
+        try {
+          return await inner.obtain(signal);
+        } catch (error) {
+          if (!needsSignIn(error) || !this.#mayAskAgain) throw error;
+          isDoubted = true;
+          return undefined;
+        }
+      },
       onRejected: async (rejected, signal) => {
         if (!this.#asksForSignIn(rejected) && !(await offersSignIn())) return undefined;
         need();
+        if (rejected.sentHeader === undefined) {
+          isDoubted = false;
+          this.#refusedAt = performance.now();
+        }
         return inner.onRejected(rejected, signal);
       },
     };
@@ -146,6 +171,12 @@ export class ServerCredentials {
   #asksForSignIn({ status, challenge, sentHeader }: RejectedRequest): boolean {
     if (this.#areNeeded || this.#auth?.isAssumed !== true) return true;
     return status === 403 || sentHeader !== undefined || asksForBearer(challenge);
+  }
+
+  /** Whether a request may go without credentials although the server asked for some. */
+  get #mayAskAgain(): boolean {
+    if (this.#auth?.isAssumed !== true || this.#knowsSignIns) return false;
+    return performance.now() - this.#refusedAt >= ASK_AGAIN_MS;
   }
 
   #need(): void {

@@ -76,7 +76,7 @@ export class HttpRequest implements PooledRequest {
     if (credentials?.areUsed === true) this.#authorization = new RequestAuthorization(credentials);
     const obtained = this.#authorization?.obtain();
     if (obtained === undefined) this.#dispatch();
-    else this.#dispatchWhen(obtained);
+    else this.#dispatchWhen(obtained, () => this.#dispatch());
   }
 
   /** Whether a byte of the request can have reached the server. */
@@ -110,13 +110,13 @@ export class HttpRequest implements PooledRequest {
     else this.#decompression.resume();
   }
 
-  /** Sends the request when its header is there, and fails it where there is none. */
-  #dispatchWhen(obtained: Promise<string | GatewayError | undefined>): void {
+  /** Sends the request when its header is there, fails it for an error, and calls `without` where it has no header. */
+  #dispatchWhen(obtained: Promise<string | GatewayError | undefined>, without: () => void): void {
     obtained
       .then((header) => {
         if (this.#done) return;
         if (typeof header === "string") this.#dispatch();
-        else if (header === undefined) this.#deliverRefusal();
+        else if (header === undefined) without();
         else this.fail(header);
       })
       .catch((error: unknown) => this.fail(error as Error));
@@ -232,7 +232,7 @@ export class HttpRequest implements PooledRequest {
     const path = this.#redirectTo;
     if (this.#authorization?.isRefused === true) {
       this.#controller = undefined;
-      this.#dispatchWhen(this.#authorization.renew());
+      this.#dispatchWhen(this.#authorization.renew(), () => this.#deliverRefusal());
     } else if (path === undefined && this.#decompression === undefined) {
       batchCompletion(this);
     } else if (path === undefined) {

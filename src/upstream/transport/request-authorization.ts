@@ -5,9 +5,11 @@ import { Stop, type StopSignal } from "../../core/stop.js";
 import { headerOf, type ResponseHeaders } from "./message-bodies.js";
 
 /** The credentials of all requests over one channel. */
-export interface ChannelCredentials extends Omit<RequestCredentials, "onRejected"> {
-  /** False while the server has not asked for any: its requests carry none until then. */
+export interface ChannelCredentials extends Omit<RequestCredentials, "obtain" | "onRejected"> {
+  /** False while the server asks for none: its requests carry none until it does. */
   readonly areUsed: boolean;
+  /** As for one principal; undefined where the request is sent without. */
+  obtain(signal: StopSignal): Promise<string | undefined>;
   /** As for one principal; undefined where no sign-in is asked for, so that the response stands. */
   onRejected(rejected: RejectedRequest, signal: StopSignal): Promise<string | GatewayError | undefined>;
 }
@@ -60,8 +62,8 @@ export class RequestAuthorization {
     this.#credentials = credentials;
   }
 
-  /** Undefined where the request can be sent at once; else resolves to the header, or to why it cannot be sent. */
-  obtain(): Promise<string | GatewayError> | undefined {
+  /** Undefined where the request can be sent at once; else resolves when it can, or to why it cannot be sent. */
+  obtain(): Promise<string | GatewayError | undefined> | undefined {
     if (!this.#credentials.areUsed) return undefined;
     this.header = this.#credentials.header;
     if (this.header !== undefined) return undefined;
