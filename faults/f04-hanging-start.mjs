@@ -9,19 +9,24 @@ import { httpUpstream } from "./upstreams/http.mjs";
 await row("F4", "servers that hang in `initialize` and `server/discover`", async (row) => {
   const hanging = row.own(await httpUpstream({ intercept: () => new Promise(() => {}) }));
   const web = row.own(await httpUpstream());
+  const others = { pipe: stdioServer(), web: httpServer(web) };
+  // What a start takes on this machine.
+  const alone = await startGateway({ mcpServers: others });
+  await alone.met("pipe", "web");
+  const { startedMs } = alone;
+  await alone.stop();
+  const why = `this machine needs ${ms(startedMs)} for a start without them`;
+
   const begun = performance.now();
   const gateway = row.own(
     await startGateway({
       startupWait: "500ms",
-      mcpServers: {
-        deaf: stdioServer(["--at-start", "hang"]),
-        hollow: httpServer(hanging),
-        pipe: stdioServer(),
-        web: httpServer(web),
-      },
+      mcpServers: { deaf: stdioServer(["--at-start", "hang"]), hollow: httpServer(hanging), ...others },
     }),
   );
-  row.timing("ready line after", "not delayed: <= 1 s", ms(gateway.startedMs), gateway.startedMs <= 1000);
+  row.shortfall("ready line after", "not delayed: <= 1 s", ms(gateway.startedMs), {
+    ...{ met: gateway.startedMs <= 1000, bearable: gateway.startedMs <= 1.5 * startedMs, why },
+  });
   for (const era of ["legacy", "modern"]) {
     const host = new Host(gateway.url, era);
     const { ms: opened } = await until("a session", () => host.open());
@@ -40,12 +45,13 @@ await row("F4", "servers that hang in `initialize` and `server/discover`", async
     const again = performance.now();
     const listed = await host.list("tools");
     const listMs = performance.now() - again;
-    row.timing(
-      `the others serve a ${era} host`,
-      "within 2 s of start",
-      `${ms(total)} (its handshake took ${ms(opened)})`,
-      total <= 2000 && listed.some(({ name }) => name.startsWith("pipe__")),
-    );
+    const figure = `${ms(total)} (its handshake took ${ms(opened)})`;
+    const isListed = listed.some(({ name }) => name.startsWith("pipe__"));
+    row.shortfall(`the others serve a ${era} host`, "within 2 s of start", figure, {
+      met: total <= 2000 && isListed,
+      bearable: isListed && total <= 1000 + 1.5 * startedMs,
+      why,
+    });
     row.timing("the second list", "<= 100 ms", ms(listMs), listMs <= 100);
   }
   const { status } = await gateway.get("/readyz");

@@ -28,10 +28,12 @@ await row("F20", `the heap at 92, 95 and 98 % of ${LIMIT} MiB`, async (row) => {
     `${limitMiB.toFixed(0)} MiB`,
     limitMiB === LIMIT,
   );
-  const base = await gateway.heapMiB();
-  /** Fills the heap to this share of the limit, and waits until the gateway has noticed. */
+  let held = 0;
+  /** Fills the old generation to this share of the limit, and waits until the gateway has noticed. */
   async function fill(share, level) {
-    await gateway.ask("ballast", { mib: Math.max(0, Math.round(limitMiB * share - base)) });
+    const { oldUsed } = await gateway.ask("heap");
+    held = Math.max(0, Math.round((held + limitMiB * share - oldUsed / 1_048_576) * 8) / 8);
+    await gateway.ask("ballast", { mib: held });
     await gateway.ask("heap");
     await until(
       `the gateway to see a heap of ${share}`,

@@ -5,7 +5,7 @@
  */
 import dns from "node:dns";
 import { syncBuiltinESMExports } from "node:module";
-import { getHeapCodeStatistics } from "node:v8";
+import { getHeapCodeStatistics, getHeapSpaceStatistics } from "node:v8";
 
 let ballast = [];
 const names = new Map();
@@ -45,7 +45,10 @@ const jobs = {
     for (let round = 0; round < 3; round += 1) globalThis.gc();
     const { heapUsed, external, arrayBuffers, rss } = process.memoryUsage();
     const { code_and_metadata_size: code, bytecode_and_metadata_size: bytecode } = getHeapCodeStatistics();
-    return { heapUsed, external, arrayBuffers, rss, code: code + bytecode };
+    const oldUsed = getHeapSpaceStatistics()
+      .filter(({ space_name: name }) => !name.startsWith("new_") && name !== "read_only_space")
+      .reduce((sum, { space_used_size: used }) => sum + used, 0);
+    return { heapUsed, oldUsed, external, arrayBuffers, rss, code: code + bytecode };
   },
   /** Holds this number of MiB of objects in the old space; 0 releases them. */
   ballast({ mib }) {

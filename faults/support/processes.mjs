@@ -42,6 +42,28 @@ const memory = (pid, key) =>
 
 export const descriptors = (pid) => readdirSync(`/proc/${pid}/fd`).length;
 
+/** The ports at the other ends of the established connections (IPv4, this machine) of a listener at `port`. */
+export const peersOf = (port) =>
+  new Set(
+    connections().flatMap(({ local, remote, state }) =>
+      local === port && state === ESTABLISHED ? [remote] : [],
+    ),
+  );
+
+/** The bytes that have arrived at this end of a connection and were not read. */
+export const unreadAt = (port) => connections().find(({ local }) => local === port)?.unread ?? 0;
+
+const ESTABLISHED = "01";
+/** All connections over IPv4, as proc_net_tcp(5) has them. */
+function connections() {
+  const [, ...rows] = readFileSync("/proc/net/tcp", "utf8").trim().split("\n");
+  const after = (text) => Number.parseInt(text.slice(text.indexOf(":") + 1), 16);
+  return rows.map((row) => {
+    const [, local, remote, state, queues] = row.trim().split(/\s+/);
+    return { local: after(local), remote: after(remote), state, unread: after(queues) };
+  });
+}
+
 /** User and system time so far, in ms. */
 export function cpuMs(pid) {
   const fields = statOf(pid);
