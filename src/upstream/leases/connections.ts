@@ -297,6 +297,7 @@ export class Connections {
         isShared: leaseKey === undefined,
         log,
         random: lifecycle.random,
+        mayGoWithoutSignIn: () => leaseKey === undefined && this.known.credentials.mayGoWithout,
         allowsEarlyRetry: this.#server.transport.kind !== "stdio",
         keepOpen: () =>
           (!isSpare(leaseKey) && subscriptions.size > 0) ||

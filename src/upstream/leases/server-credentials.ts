@@ -68,6 +68,11 @@ export class ServerCredentials {
     return this.#areNeeded;
   }
 
+  /** Whether requests may go without credentials at times although the server asked for some. */
+  get mayGoWithout(): boolean {
+    return this.#auth?.isAssumed === true && !this.#knowsSignIns;
+  }
+
   /** Whether the server gets headers of hosts. */
   get carryHeaders(): boolean {
     return this.#carried !== undefined;
@@ -173,10 +178,9 @@ export class ServerCredentials {
     return status === 403 || sentHeader !== undefined || asksForBearer(challenge);
   }
 
-  /** Whether a request may go without credentials although the server asked for some. */
+  /** Whether the next request may go without. */
   get #mayAskAgain(): boolean {
-    if (this.#auth?.isAssumed !== true || this.#knowsSignIns) return false;
-    return performance.now() - this.#refusedAt >= ASK_AGAIN_MS;
+    return this.mayGoWithout && performance.now() - this.#refusedAt >= ASK_AGAIN_MS;
   }
 
   #need(): void {

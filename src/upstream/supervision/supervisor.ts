@@ -24,6 +24,8 @@ interface SupervisorSettings {
   readonly onRestart: (reason: RestartReason) => void;
   /** Whether a lost connection is opened again without a call; if not, it is idle after the backoff. */
   readonly keepOpen: () => boolean;
+  /** Whether a missing sign-in is only assumed, so that a later attempt without it may succeed. */
+  readonly mayGoWithoutSignIn: () => boolean;
   /** True where a call may bring the next attempt forward: no process would be started over and over. */
   readonly allowsEarlyRetry: boolean;
   /** Numbers from 0 up to 1, for the jitter of the backoff. */
@@ -32,6 +34,9 @@ interface SupervisorSettings {
 
 /** The loss of a connection that was open for this time (ms) starts the backoff from the beginning. */
 const STABLE_MS = 5_000;
+/** The first wait (ms) before a server that asked for a sign-in is tried without again; each is twice the one before, up to the last. */
+const SIGN_IN_RETRY_MS = 60_000;
+const MAX_SIGN_IN_RETRY_MS = 960_000;
 /** A call may bring the next attempt forward once this share of the backoff is over, and this time (ms). */
 const EARLY_RETRY_SHARE = 0.5;
 const EARLY_RETRY_MS = 1_000;
@@ -57,6 +62,8 @@ export class Supervisor {
   #attempt: Promise<Connected> | undefined;
   /** The end of the previous connection; the next one waits for it, so that there are never two processes. */
   #closing: Promise<void>;
+  /** Retries since a sign-in was found to be missing. */
+  #retriesWithoutSignIn = 0;
   /** Failures in a row, with early losses; and the reason of the next attempt. */
   #failures = 0;
   #reason: RestartReason | undefined;
@@ -250,6 +257,7 @@ export class Supervisor {
     );
     this.#open = { ...connected, since: performance.now(), health };
     this.#state = "ready";
+    this.#retriesWithoutSignIn = 0;
     this.#lastError = undefined;
     this.#lastWarning = undefined;
     log.info({ server, era: connected.era }, "connected");
@@ -284,9 +292,9 @@ export class Supervisor {
       .catch((error: unknown) => log.debug({ server, error }, "a connection failed to close"));
   }
 
-  /** Reports that credentials are missing. There is no next attempt before a sign-in or a call. */
+  /** Reports that credentials are missing. Where the server did ask for a sign-in, there is no next attempt before one or a call. */
   #enterNeedsSignIn(cause: GatewayError): void {
-    const { server, log, onUnavailable, isShared } = this.#settings;
+    const { server, log, random, mayGoWithoutSignIn, onUnavailable, isShared } = this.#settings;
     this.#failures = 0;
     this.#reason = undefined;
     this.#state = "needs_sign_in";
@@ -295,7 +303,16 @@ export class Supervisor {
     if (isShared && cause.message !== this.#lastWarning) log.warn({ server }, cause.message);
     else log.debug({ server }, cause.message);
     this.#lastWarning = cause.message;
+    if (mayGoWithoutSignIn()) {
+      const wait = Math.min(SIGN_IN_RETRY_MS * 2 ** this.#retriesWithoutSignIn, MAX_SIGN_IN_RETRY_MS);
+      this.#timer = setTimeout(() => this.#retryWithoutSignIn(), wait * (1 + random() / 10));
+    }
     onUnavailable(cause);
+  }
+
+  #retryWithoutSignIn(): void {
+    this.#retriesWithoutSignIn += 1;
+    if (this.#settings.keepOpen()) this.#connect().catch(ignore);
   }
 
   /** Reports the failure, and schedules the next attempt: after the backoff, or the `Retry-After` if that is longer. */

@@ -1,6 +1,6 @@
 /** A supervised connection: opened at the start, reopened after a loss, without delaying other servers. */
 import { beforeEach, describe, expect, test, vi } from "vitest";
-import { GatewayError } from "../../../src/core/errors.js";
+import { GatewayError, signInRequired } from "../../../src/core/errors.js";
 import { SILENT } from "../../../src/core/logger.js";
 import type { RestartReason } from "../../../src/core/upstream.js";
 import { HTTP, legacyServer, modernServer, SILENCE } from "../../support/fake-channel.js";
@@ -99,6 +99,39 @@ describe("a server that cannot be connected", () => {
       "warn: files exited with code 1; the next attempt is in 4 s",
       "info: connected",
     ]);
+  });
+
+  test.each([
+    ["assumed", { isAssumed: true } as const, [1, 2, 4, 8, 16, 16]],
+    ["configured", {}, []],
+  ])("for an %s sign-in is retried after minutes", async (_, assumed, minutes) => {
+    const server = legacyServer();
+    server.refusal = signInRequired("files");
+    const auth = {
+      type: "oauth",
+      as: "shared",
+      hasPrincipals: false,
+      quirks: {},
+      allowHosts: [],
+      ...assumed,
+    } as const;
+    const { upstream } = upstreamFor(server, { auth });
+    upstream.start();
+    await settled();
+    const gaps: number[] = [];
+    while (vi.getTimerCount() > 0 && gaps.length < 6) {
+      const before = performance.now();
+      // A call in between makes an attempt of its own.
+      await failure(upstream.call(calling().call));
+      await vi.advanceTimersToNextTimerAsync();
+      gaps.push((performance.now() - before) / 60_000);
+    }
+    expect(gaps.map(Math.floor)).toEqual(minutes);
+    expect(upstream.state).toBe("needs_sign_in");
+    server.refusal = undefined;
+    if (minutes.length === 0) return;
+    await vi.advanceTimersToNextTimerAsync();
+    expect(upstream.state).toBe("ready");
   });
 
   test("is retried only after its own Retry-After", async () => {
