@@ -10,8 +10,12 @@ import { httpUpstream } from "./upstreams/http.mjs";
 const SERVERS = 50;
 const TOOLS = 20;
 /** What each server has by itself. */
-const OWN = 11;
+const OWN = 12;
+/** Tools, prompts, resources and their templates. */
+const KINDS = 4;
 const SLOWEST_MS = 700;
+/** How long a first list waits for the server that hangs. */
+const STARTUP_WAIT_MS = 2_000;
 
 await row("L3", "50 servers with 20 tools each: tools/list of all of them", async (row) => {
   const tools = Array.from({ length: TOOLS - OWN }, (_, n) => ({
@@ -47,6 +51,7 @@ await row("L3", "50 servers with 20 tools each: tools/list of all of them", asyn
   // Repeatedly, from a prepared text, without any request to a server.
   const asked = () => upstreams.reduce((sum, upstream) => sum + upstream.requests, 0);
   const before = asked();
+  const counting = performance.now();
   const count = row.quick ? 1_500 : 5_000;
   const agent = newAgent();
   agent.maxSockets = 16;
@@ -87,7 +92,14 @@ await row("L3", "50 servers with 20 tools each: tools/list of all of them", asyn
     wrong,
     wrong === 0,
   );
-  row.check("requests to servers for them", 0, asked() - before, asked() === before);
+  // The modern servers say that their lists are old at once: each is asked for again, at most once a second.
+  const most = (SERVERS / 2) * KINDS * Math.ceil((performance.now() - counting) / 1000 + 1);
+  row.check(
+    "requests to servers for them",
+    `<= ${most}: what has a ttlMs of 0 is read again once a second`,
+    asked() - before,
+    asked() - before <= most,
+  );
   row.timing(
     "the gateway's processor time for each",
     "<= 0.2 ms, so 5,000/s on a core",
@@ -108,7 +120,7 @@ await row("L3", "50 servers with 20 tools each: tools/list of all of them", asyn
   // A hanging server delays no client, and the list is marked as uncacheable.
   const hanging = upstreams[3];
   hanging.intercept = (_request, _response, { method }) => method === "tools/list";
-  const partial = row.own(await startGateway({ mcpServers }));
+  const partial = row.own(await startGateway({ mcpServers, startupWait: `${STARTUP_WAIT_MS}ms` }));
   const from = performance.now();
   const guest = await openHost(partial.url, "modern");
   let result;
@@ -123,7 +135,12 @@ await row("L3", "50 servers with 20 tools each: tools/list of all of them", asyn
     5,
   );
   const without = performance.now() - from;
-  row.timing("with one server hanging the others are listed after", "<= 5 s", ms(without), without <= 5_000);
+  row.timing(
+    "with one server hanging the others are listed after",
+    `<= ${STARTUP_WAIT_MS} ms (startupWait) + 1 s`,
+    ms(without),
+    without <= STARTUP_WAIT_MS + 1_000,
+  );
   row.check(
     "the list without it",
     "ttlMs 0",

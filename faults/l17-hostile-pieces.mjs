@@ -66,9 +66,8 @@ function processorTime(work) {
 
 await row("L17", "texts, schemas and conditions that keep native code busy", async (row) => {
   const { Redactor } = await import("../build/telemetry/redact.js");
-  const { formatTest } = await import("../build/features/schema-checks/json-schema/scalars.js");
   const { compile } = await import("../build/features/schema-checks/json-schema/compile.js");
-  const { compileExpression } = await import("../build/features/policy/rules/expression.js");
+  const { ExpressionCompiler } = await import("../build/features/policy/rules/expression.js");
   const { glob } = await import("../build/patterns/globs.js");
 
   /** The worst of several pieces, as one figure. */
@@ -89,11 +88,14 @@ await row("L17", "texts, schemas and conditions that keep native code busy", asy
     LONG_AIM,
     texts.map(([name, text]) => [name, () => redactor.text(text)]),
   );
+  const formats = await Promise.all(
+    FORMATS.map(async (format) => [format, await compile({ type: "string", format })]),
+  );
   worst(
     "a format held against a megabyte",
     AIM,
-    FORMATS.flatMap((format) => {
-      const fits = formatTest(format);
+    formats.flatMap(([format, compiled]) => {
+      const fits = (text) => compiled.validate(text);
       return PARTS.flatMap((part) => {
         const text = part.repeat(1_000_000 / part.length);
         const wholes = [text, `${text}!`, `a:${text} `, `${text}@${text}`];
@@ -110,8 +112,9 @@ await row("L17", "texts, schemas and conditions that keep native code busy", asy
 
   const facts = { tool: "db__query", server: "db", target: "db__query", annotations: {}, request: {} };
   const principal = { id: "ann", groups: [], claims: {} };
+  const compiler = new ExpressionCompiler();
   const conditions = CONDITIONS.map(([source, args]) => {
-    const compiled = compileExpression(source);
+    const compiled = compiler.compile(source);
     return [source, () => compiled.evaluate({ ...facts, principal, args })];
   });
   const answered = conditions.filter(([, ask]) => ask().failed === undefined);

@@ -6,6 +6,7 @@ import { HTTP, legacyServer, modernServer, SILENCE } from "../support/fake-chann
 import { fakeTime } from "../support/fake-time.js";
 import { calling, client, failure, meet, settled } from "../support/met-upstream.js";
 import { advertised, channelOf, echoing, SAMPLING, session } from "./lease-support.js";
+import { soon } from "./legacy/questions-support.js";
 
 fakeTime();
 
@@ -45,7 +46,7 @@ describe("with a legacy server", () => {
     ];
     expect([
       await channelOf(upstream, a),
-      await channelOf(upstream, b),
+      await soon(channelOf(upstream, b)),
       await channelOf(upstream, a),
     ]).toEqual([1, 2, 1]);
     expect(advertised(server)).toEqual([
@@ -224,7 +225,7 @@ describe("with a legacy server", () => {
     const declared = { elicitation: { form: {}, url: {} }, sampling: { tools: {} }, roots: {} };
     const seen = async (protocol: string): Promise<unknown> => {
       const { server, upstream } = await meet(echoing(), { protocol });
-      await channelOf(upstream, session({ capabilities: declared }));
+      await soon(channelOf(upstream, session({ capabilities: declared })));
       return advertised(server)[1];
     };
     expect(await seen("2025-11-25")).toEqual(declared);
@@ -250,7 +251,7 @@ describe("with a legacy server", () => {
   test("roots/list_changed is sent on the connection of the session that advertises it", async () => {
     const { server, upstream } = await meet(echoing());
     const host = session({ capabilities: { roots: { listChanged: true } } });
-    await channelOf(upstream, host);
+    await soon(channelOf(upstream, host));
     upstream.forwardNotification(host, { method: "notifications/roots/list_changed" });
     upstream.forwardNotification(session({ capabilities: { roots: { listChanged: true } } }), {
       method: "notifications/roots/list_changed",

@@ -7,6 +7,8 @@ import { RootsRequests } from "./roots-requests.js";
 
 /** How long (ms) a server is waited for that does not answer a ping. */
 const PING_MS = 5_000;
+/** How long (ms) after the handshake a server of which nothing is known may take to ask. */
+const FIRST_ASK_MS = 50;
 
 /** What the connections to one server wait for before their first call. */
 export class RootsAtStart {
@@ -47,12 +49,16 @@ export class RootsAtStart {
 
   /**
    * Before the first call over a pipe: whether the server asks for roots as soon as the handshake is over. It has asked before
-   * it answers a ping; over HTTP there is no order.
+   * it answers a ping, or before a second one when it does something else first; over HTTP there is no order.
    */
   async #afterRequestsOfStart(connection: Connection, signal: StopSignal): Promise<void> {
     const isUsed =
       connection.lastCallEndedAt !== Number.NEGATIVE_INFINITY || connection.idleSince === undefined;
     if (isUsed || !this.#isPipe) return;
     await awaitWithin(PING_MS, connection.checkHealth(signal), signal);
+    if (!this.requests.areUnknown) return;
+    await connection.whenRootsTold?.(FIRST_ASK_MS, signal);
+    await awaitWithin(PING_MS, connection.checkHealth(signal), signal);
+    if (this.requests.areUnknown && !signal.aborted) this.requests.missedStart();
   }
 }

@@ -50,6 +50,11 @@ export class RootsRequests {
     return possible === 0 ? undefined : withMargin(possible);
   }
 
+  /** Whether the server has neither asked nor had the time to. */
+  get areUnknown(): boolean {
+    return this.possibleStartMs === undefined && !this.#missedStart && this.#targets.size === 0;
+  }
+
   /** The server asks. */
   asked({ afterOpenMs, inCall, isFirst, isAfterAnswers, method, name }: RootsRequest): void {
     if (inCall === "no") {

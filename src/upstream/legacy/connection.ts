@@ -100,6 +100,7 @@ export class LegacyConnection implements Connection {
       isAlone: this.#calls.isAlone,
       isOrdered: channel.association === "pipe",
       respond: post,
+      ping: () => this.#request("ping"),
       onRefused,
     });
     this.#notifications = new NotificationRouter({

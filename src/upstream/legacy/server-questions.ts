@@ -70,6 +70,8 @@ interface ServerRequestSettings {
   /** Whether requests come in the order in which the server sent them and its answers. */
   readonly isOrdered: boolean;
   readonly respond: (response: Envelope) => void;
+  /** Resolves when the server has answered a ping; one that comes in order shows that it has read all that was sent before. */
+  readonly ping: () => Promise<unknown>;
   readonly onRefused: (why: RefusedQuestion) => void;
 }
 
@@ -78,7 +80,9 @@ const MAX_SESSION_QUESTIONS = 32;
 
 /** How long (ms) after the handshake a call waits for a host that is being asked for its roots. */
 const HOST_MS = 10_000;
-/** How long (ms) a server may take to make use of roots that it has read, such as to look whether the folders exist. */
+/** How long (ms) a server may take to read them. */
+const READ_MS = 5_000;
+/** How long (ms) it may take to make use of roots that it has read, such as to look whether the folders exist. */
 const TAKE_OVER_MS = 50;
 
 /** Answers the requests of one server, or sees that a client answers them. */
@@ -88,6 +92,8 @@ export class ServerRequests {
   /** When (`performance.now()`) the session was opened, and when the server got the roots that the connection is kept for. */
   #openedAt = Number.NEGATIVE_INFINITY;
   #rootsToldAt: number | undefined;
+  /** When it has read them, where it says so. */
+  #rootsReadAt: number | undefined;
   /** The server has asked for roots in this session. */
   #hasAsked = false;
   /** It has answered a request in this session. */
@@ -159,6 +165,7 @@ export class ServerRequests {
   sessionOpened(): void {
     this.#openedAt = performance.now();
     this.#rootsToldAt = undefined;
+    this.#rootsReadAt = undefined;
     this.#hasAsked = false;
     this.#hasAnswered = false;
   }
@@ -173,11 +180,15 @@ export class ServerRequests {
     for (;;) {
       const toldAt = this.#rootsToldAt;
       const latest = this.#openedAt + (this.#hasOpenRoots ? HOST_MS : afterOpenMs);
-      const until = toldAt === undefined ? latest : toldAt + TAKE_OVER_MS;
+      const until = toldAt === undefined ? latest : this.#usesRootsAt(toldAt);
       const left = until - performance.now();
       if (left <= 0 || signal.aborted) return toldAt !== undefined;
       await this.#rootsTold.wait(left, signal);
     }
+  }
+
+  #usesRootsAt(toldAt: number): number {
+    return this.#rootsReadAt === undefined ? toldAt + READ_MS : this.#rootsReadAt + TAKE_OVER_MS;
   }
 
   /**
@@ -224,7 +235,19 @@ export class ServerRequests {
   }
 
   #onRootsSent(): void {
-    this.#rootsToldAt ??= performance.now();
+    if (this.#rootsToldAt === undefined) {
+      const toldAt = performance.now();
+      this.#rootsToldAt = toldAt;
+      if (this.#settings.isOrdered) inBackground(this.#whenRead(toldAt), this.#settings.log, "a ping");
+      else this.#rootsReadAt = toldAt;
+    }
+    this.#rootsTold.notifyAll();
+  }
+
+  async #whenRead(toldAt: number): Promise<void> {
+    await this.#settings.ping().catch(() => {}); // a refusal is an answer too
+    if (this.#rootsToldAt !== toldAt) return;
+    this.#rootsReadAt = performance.now();
     this.#rootsTold.notifyAll();
   }
 

@@ -181,6 +181,73 @@ describe("the owner of a question", () => {
     ).toBe(true);
   });
 
+  test("for roots, over a pipe, is answered and read before the session's first call comes", async () => {
+    let give = (_roots: JsonObject): void => {};
+    let read = (): void => {};
+    const events: string[] = [];
+    const server = hanging()
+      .on("notifications/initialized", (_params, { channel }) => {
+        if (channel.number > 0)
+          setTimeout(() => void channel.ask("roots/list").then(() => events.push("told")), 1);
+        return {};
+      })
+      // Once it has the roots, the process does not run for a second.
+      .on("ping", () => new Promise((resolve) => (read = () => resolve({}))))
+      .on("tools/call", () => {
+        events.push("called");
+        return { content: [] };
+      });
+    const owner = session({ capabilities: { roots: {} } });
+    const request = () => new Promise<JsonObject>((resolve) => (give = resolve));
+    const world = await worldOf(server, {}, { port: { request }, owner });
+    const reply = world.upstream.call(calling({ client: owner }).call);
+    await vi.advanceTimersByTimeAsync(100);
+    read();
+    await vi.advanceTimersByTimeAsync(100);
+    give({ roots: [] });
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(events).toEqual(["told"]);
+    read();
+    await vi.advanceTimersByTimeAsync(50);
+    expect(events).toEqual(["told", "called"]);
+    await reply;
+  });
+
+  test("for roots, some time after the handshake, is answered before the first call too", async () => {
+    const events: string[] = [];
+    const server = hanging()
+      .on("notifications/initialized", (_params, { channel }) => {
+        if (channel.number > 0)
+          setTimeout(() => void channel.ask("roots/list").then(() => events.push("told")), 40);
+        return {};
+      })
+      .on("tools/call", () => {
+        events.push("called");
+        return { content: [] };
+      });
+    const owner = session({ capabilities: { roots: {} } });
+    const request = async (): Promise<JsonObject> => ({ roots: [] });
+    const world = await worldOf(server, {}, { port: { request }, owner });
+    const reply = world.upstream.call(calling({ client: owner }).call);
+    await vi.advanceTimersByTimeAsync(200);
+    expect(events).toEqual(["told", "called"]);
+    await reply;
+  });
+
+  test("that never comes delays the first call to its server, and no other", async () => {
+    const server = hanging().on("tools/call", () => ({ content: [] }));
+    const world = await worldOf(server, {}, {});
+    const took: number[] = [];
+    for (let hosts = 0; hosts < 3; hosts += 1) {
+      const begun = performance.now();
+      const host = session({ capabilities: { roots: {} } });
+      const reply = world.upstream.call(calling({ client: host }).call).then(() => performance.now() - begun);
+      await vi.advanceTimersByTimeAsync(200);
+      took.push(await reply);
+    }
+    expect(took).toEqual([50, 0, 0]);
+  });
+
   test("cancelled outside all calls it is cancelled at the session", async () => {
     const server = hanging();
     const owner = session();

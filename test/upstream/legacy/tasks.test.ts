@@ -21,6 +21,7 @@ import {
   resultOf,
   settled,
 } from "../../support/met-upstream.js";
+import { soon } from "./questions-support.js";
 
 fakeTime();
 
@@ -207,7 +208,7 @@ test("of two tasks on one pipe each asks through its own tasks/result", async ()
   const both = ["t1", "t2"].map((taskId) =>
     upstream.call(calling({ method: "tasks/result", params: { taskId }, client: host }).call),
   );
-  await vi.advanceTimersByTimeAsync(10);
+  await vi.advanceTimersByTimeAsync(100);
   const { channel } = made.server;
   void channel.ask("elicitation/create", { message: "second?", ...related("t2") });
   void channel.ask("elicitation/create", { message: "first?", ...related("t1") });
@@ -271,7 +272,7 @@ describe("a task requested by a session", () => {
     const { directory, notices } = directoryOf("s");
     const { upstream } = await meet(server, {}, { directory });
     const params = { name: "research", task: {}, _meta: { progressToken: "mine" } };
-    await upstream.call(research({ params, client: sessionOf("s") }).call);
+    await soon(upstream.call(research({ params, client: sessionOf("s") }).call));
     const [sent] = server.sent("tools/call");
     const progressToken = sent?.message.id;
     server.channel.say("notifications/progress", { progressToken, progress: 3 });
@@ -290,7 +291,7 @@ test("hosts of one principal use the connection of a task for all of its message
   void upstream
     .call(calling({ method: "prompts/get", params: { name: "p" }, client: host() }).call)
     .catch(() => {});
-  await settled();
+  await vi.advanceTimersByTimeAsync(100);
   const begun = research({ params: { name: "research", task: {} }, client: host() });
   expect(resultOf(await upstream.call(begun.call))).toMatchObject({ task: { taskId: "t1" } });
   for (const method of ["tasks/get", "tasks/result"]) {
