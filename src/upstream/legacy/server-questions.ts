@@ -92,7 +92,7 @@ export class ServerRequests {
   /** When (`performance.now()`) the session was opened, and when the server got the roots that the connection is kept for. */
   #openedAt = Number.NEGATIVE_INFINITY;
   #rootsToldAt: number | undefined;
-  /** When it has read them, where it says so. */
+  /** When it has read them; undefined until it has answered the ping that was sent after them. */
   #rootsReadAt: number | undefined;
   /** The server has asked for roots in this session. */
   #hasAsked = false;
