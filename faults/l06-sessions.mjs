@@ -10,7 +10,7 @@ const TEN_MINUTES = 120_000;
 /** More than there is room for in any cache that knows clients by name (10,000 entries), so that all of them are full. */
 const WARM_UP = 11_000;
 /** Enough rounds for V8 to discard unused code. */
-const SETTLING = 4;
+const SETTLING = 8;
 const AT_ONCE = 24;
 
 await row("L6", "1,000 open sessions, and 200 or more per second opened, used and ended", async (row) => {
