@@ -7,6 +7,8 @@ import type { StopSignal } from "./stop.js";
 export interface RequestCredentials {
   /** The header's value where it can be used at once; undefined if `obtain` must be called first. Costs no promise. */
   readonly header: string | undefined;
+  /** Whether the principal has signed in there before, as of the last `obtain`; absent: it has not, as far as is known. */
+  readonly hasSignedIn?: boolean;
   /**
    * The header's value, after a refresh where one is due.
    *

@@ -20,6 +20,8 @@ export class FakeStore implements CredentialStore {
   /** Replaces a refused token, where the test sets it; else the person must sign in. */
   renew: (principal: string, rejected: RejectedRequest) => string | undefined = () => undefined;
 
+  readonly #ended = new Set<string>();
+
   /** Whether servers have metadata of OAuth. */
   offers = true;
 
@@ -33,7 +35,11 @@ export class FakeStore implements CredentialStore {
     const known = this.#objects.get(key);
     if (known !== undefined) return known;
     const tokens = this.#tokens;
+    const ended = this.#ended;
     const made: RequestCredentials = {
+      get hasSignedIn() {
+        return tokens.has(key) || ended.has(key);
+      },
       get header() {
         const token = tokens.get(key);
         return token === undefined ? undefined : `Bearer ${token}`;
@@ -72,6 +78,11 @@ export class FakeStore implements CredentialStore {
   signOut(server: string, principal: string): void {
     this.#tokens.delete(keyOf(server, principal));
     this.#notify(server, principal);
+  }
+
+  /** A sign-in of an earlier process, whose tokens are no longer accepted. */
+  end(server: string, principal: string): void {
+    this.#ended.add(keyOf(server, principal));
   }
 
   watchers(server: string): number {

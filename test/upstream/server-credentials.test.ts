@@ -108,6 +108,11 @@ describe.runIf(hasFeature("sign-in"))("a server that asked for a sign-in", () =>
     ["a principal has signed in there", {}, (store: FakeStore) => store.signIn("api", "bob", "t")],
     ["the principal has signed out", {}, (store: FakeStore) => store.signOut("api", "alice")],
     ["the config asks for it", { auth: {} }, () => {}],
+    [
+      "the sign-in of the principal has ended before the start",
+      {},
+      (store: FakeStore) => store.end("api", "alice"),
+    ],
   ])("gets none where %s", async (_, more, before) => {
     const store = new CountingStore();
     const { refuse, open } = credentialsAt(store, more);

@@ -94,6 +94,10 @@ class LiveRequestCredentials implements RequestCredentials {
     return this.#opened?.header;
   }
 
+  get hasSignedIn(): boolean {
+    return this.#opened?.hasSignedIn === true;
+  }
+
   async obtain(signal: StopSignal): Promise<string> {
     return (await this.#inner()).obtain(signal);
   }

@@ -91,6 +91,10 @@ export class TokenSource implements RequestCredentials {
     return this.#token.adopted > 0;
   }
 
+  get hasSignedIn(): boolean {
+    return this.#token.credential !== undefined;
+  }
+
   /** Whether the principal is signed in, as of this process's last read. */
   get isSignedIn(): boolean {
     return this.#token.isSignedIn;

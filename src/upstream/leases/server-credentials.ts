@@ -151,7 +151,7 @@ export class ServerCredentials {
         try {
           return await inner.obtain(signal);
         } catch (error) {
-          if (!needsSignIn(error) || !this.#mayAskAgain) throw error;
+          if (!needsSignIn(error) || inner.hasSignedIn === true || !this.#mayAskAgain) throw error;
           isDoubted = true;
           return undefined;
         }
