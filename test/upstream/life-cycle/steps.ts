@@ -81,8 +81,9 @@ class ReloadStep implements Step {
       .finally(() => {
         isOver = true;
       });
-    // It waits for new servers, for one that hangs up to `startupWait` (10 s).
-    for (let ms = 0; ms < 2_000 || (!isOver && ms < 12_000); ms += 1_000)
+    // It waits for new servers, for one that hangs up to `startupWait` (10 s). A turn of the event loop, which it waits for before
+    // that, may come when some of this time has passed.
+    for (let ms = 0; ms < 2_000 || (!isOver && ms < 60_000); ms += 1_000)
       await vi.advanceTimersByTimeAsync(1_000);
     await replaced;
     await look(world);
