@@ -89,6 +89,7 @@ describe("skills/list", () => {
     const listed = list(before);
     await pass(1_000);
     next = frontOf([one, two], { before: before.catalog });
+    next.catalog.goLive();
     before.catalog.close();
     one.becomeReady();
     await pass(1_000);
