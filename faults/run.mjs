@@ -72,7 +72,7 @@ function page() {
 Each row is a script in \`faults/\` that starts the built program with hostile servers, hosts and connections;
 \`npm run faults -- F1,L6\` runs some of them. *Base* is the same run without the fault. A row fails when a figure misses its
 target; where the test itself prevents it, the last column has the reason. A time that missed its target while other processes
-kept the machine busy is not evaluated. Faults of several replicas are in \`cluster/\` (\`npm run cluster\`).
+kept the machine busy, or on a slow machine, is not evaluated. Faults of several replicas are in \`cluster/\` (\`npm run cluster\`).
 
 **${sentence}**
 

@@ -104,8 +104,7 @@ export function openLocalSignIns(
     async close() {
       const opened = await opening.catch(() => undefined);
       opened?.close();
-      server?.closeAllConnections();
-      server?.close();
+      if (server !== undefined) await endServer(server);
     },
   };
 }
@@ -121,10 +120,23 @@ async function orRefused<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
+/** How long (ms) the page that a browser is reading may take after the login has ended. */
+const LAST_PAGE_MS = 2_000;
+
+/** Ends the server once its responses are sent. */
+async function endServer(server: Server): Promise<void> {
+  const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+  const timer = setTimeout(() => server.closeAllConnections(), LAST_PAGE_MS);
+  await ended;
+  clearTimeout(timer);
+}
+
 /** Serves only the callback, on loopback. */
 function callbackServer(pages: SignInPages, logger: Logger): Server {
   const protection = rebindingProtection({ bind: "127.0.0.1", allowedHosts: [], allowedOrigins: [] });
   return createServer((request, response) => {
+    // The server ends with the login, and waits for no browser that keeps its connection.
+    response.setHeader("connection", "close");
     try {
       checkPageRequestHead(request, protection);
     } catch {
