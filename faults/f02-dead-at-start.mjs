@@ -29,10 +29,10 @@ await row("F2", "a stdio server that always exits at start", async (row) => {
   // process or two.
   const lines = gateway.log().filter(({ server, retryInMs }) => server === "dead" && retryInMs !== undefined);
   const due = lines.slice(1, steps.length + 1).map(({ time }, i) => (time - lines[i].time) / 1000);
-  const fits = due.every((wait, i) => wait >= steps[i] * 0.8 && wait <= steps[i] * 1.2 + 2);
+  const fits = due.every((wait, i) => wait >= steps[i] * 0.8 && wait <= steps[i] * 1.2 + 1);
   row.timing(
     "restarts after",
-    `${steps.join(", ")} s ± 20 %, and up to 2 s for the attempt`,
+    `${steps.join(", ")} s ± 20 %, and up to 1 s for the attempt`,
     `${due.map((wait) => wait.toFixed(1)).join(", ")} s`,
     fits && due.length === steps.length,
   );
