@@ -22,6 +22,8 @@ export interface IdleTimerSettings {
 export class IdleTimer {
   readonly #settings: IdleTimerSettings;
   #timer: NodeJS.Timeout | undefined;
+  /** When `#timer` fires, by the monotonic clock. */
+  #firesAt = 0;
   #startedAt = 0;
 
   constructor(settings: IdleTimerSettings) {
@@ -42,23 +44,34 @@ export class IdleTimer {
 
   /** Looks now: something that kept it open may be over. */
   check(): void {
-    if (this.#timer === undefined) return;
-    this.stop();
-    this.#schedule();
+    if (this.#timer !== undefined) this.#schedule();
   }
 
+  /**
+   * Leaves a timer that fires early enough: each duration is a list in Node, which is kept until it has run out although
+   * the timer was cleared, and every session that ends looks at every connection.
+   */
   #schedule(): void {
     const { idleTimeoutMs, end } = this.#settings;
     const endsAt = this.#endsAt();
-    const wait = endsAt === undefined ? Number.POSITIVE_INFINITY : endsAt - performance.now();
-    if (wait <= 0) {
+    const now = performance.now();
+    if (endsAt !== undefined && endsAt <= now) {
+      this.stop();
       end();
       return;
     }
     const interval = Math.min(idleTimeoutMs() * INTERVAL_SHARE, MAX_INTERVAL_MS);
-    this.#timer = setTimeout(() => this.#schedule(), endsAt === undefined ? interval : Math.ceil(wait));
-    this.#timer.unref();
+    const wait = endsAt === undefined ? interval : Math.ceil(endsAt - now);
+    if (this.#timer !== undefined && this.#firesAt <= now + wait) return;
+    this.stop();
+    this.#firesAt = now + wait;
+    this.#timer = setTimeout(this.#look, wait).unref();
   }
+
+  readonly #look = (): void => {
+    this.#timer = undefined;
+    this.#schedule();
+  };
 
   /** Undefined while it is needed. */
   #endsAt(): number | undefined {

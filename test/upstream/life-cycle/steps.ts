@@ -1,6 +1,7 @@
 /** What can happen to a gateway: each step does it, and then looks whether all is as it must be. */
 
 import { expect, vi } from "vitest";
+import { cooperativeYield } from "../../../src/runtime/cooperative-yield.js";
 import fc from "../../support/fast-check.js";
 import { settled } from "../../support/met-upstream.js";
 import { configOf, MOODS, type Mood, NAMES, type Versions, type World } from "./world.js";
@@ -81,10 +82,13 @@ class ReloadStep implements Step {
       .finally(() => {
         isOver = true;
       });
-    // It waits for new servers, for one that hangs up to `startupWait` (10 s). A turn of the event loop, which it waits for before
-    // that, may come when some of this time has passed.
-    for (let ms = 0; ms < 2_000 || (!isOver && ms < 60_000); ms += 1_000)
+    // It waits for new servers, for one that hangs up to `startupWait` (10 s), and for turns of the event loop, which take
+    // real time: fake time passes when the turns that were due have come.
+    for (let ms = 0; ms < 2_000 || (!isOver && ms < 60_000); ms += 1_000) {
+      await cooperativeYield();
       await vi.advanceTimersByTimeAsync(1_000);
+    }
+    expect(isOver, "the config is replaced").toBe(true);
     await replaced;
     await look(world);
     expect([...world.inEffect.pipeline.servers.keys()]).toEqual([...this.versions.keys()]);
