@@ -32,8 +32,15 @@ await row("leak", "200 crashes of servers and 1,000 reloads under load", async (
   };
   const ours = () => everybody().filter(({ command }) => command.includes(mark));
   const expected = victims.length + 1;
+  const load = { tools: ["pipe__echo", "web__echo"], rate: 100 };
+  // The session that legacy hosts share at `web` is opened by the first of them, and kept for its `idleTimeout`.
+  const first = row.own(await startTraffic(gateway.url, load));
+  await first.window();
+  await first.stop();
+  await pause(10_000);
+  await Promise.all(victims.map(pidOf));
   const files = descriptors(gateway.pid);
-  const traffic = row.own(await startTraffic(gateway.url, { tools: ["pipe__echo", "web__echo"], rate: 100 }));
+  const traffic = row.own(await startTraffic(gateway.url, load));
 
   const rounds = row.quick ? 2 : 10;
   const back = [];
@@ -123,7 +130,7 @@ await row("leak", "200 crashes of servers and 1,000 reloads under load", async (
   );
   row.check(
     "descriptors after the load",
-    `as before it: ${files}`,
+    `as after the first calls: ${files}`,
     descriptors(gateway.pid),
     descriptors(gateway.pid) <= files,
   );
