@@ -2,6 +2,8 @@
  * In which turns of the event loop are the documents of one stream read? Short ones at once, up to a number of messages;
  * further and long ones in steps, in order, while the stream is paused.
  */
+// The turns of the event loop itself, also where a test puts other timers in place of the global ones.
+import { setImmediate } from "node:timers";
 import { cooperativeYield, LARGE_BYTES, type Steps, scheduleStep } from "./cooperative-yield.js";
 
 /** The most messages that one step delivers: below 10 ms, where each is passed on to a host. */
@@ -17,8 +19,9 @@ export interface DocumentSource {
 /** The documents of one stream; a subclass reads them. */
 export abstract class DocumentQueue {
   readonly #source: DocumentSource;
-  /** The messages that are still delivered at once; set back by each step. */
+  /** The messages that are still delivered at once; set back by each step, and by the next turn once half of them came. */
   #credit = MESSAGES_PER_STEP;
+  #isSetBackDue = false;
   /** The documents that are read in steps, the present one included; undefined while there are none. */
   #waiting: Buffer[] | undefined;
   #onIdle: (() => void)[] | undefined;
@@ -37,11 +40,21 @@ export abstract class DocumentQueue {
       this.#waiting.push(document);
     } else if (document.length < LARGE_BYTES && this.#credit > 0) {
       this.#credit -= this.read(document);
+      if (this.#credit < MESSAGES_PER_STEP / 2 && !this.#isSetBackDue) this.#setBackInNextTurn();
     } else {
       this.#waiting = [document];
       this.#source.pause();
       this.#run(this.#drain());
     }
+  }
+
+  /** Messages that come a few in each turn need no step: it would wait for all steps of large messages. */
+  #setBackInNextTurn(): void {
+    this.#isSetBackDue = true;
+    setImmediate(() => {
+      this.#isSetBackDue = false;
+      this.#credit = MESSAGES_PER_STEP;
+    });
   }
 
   /** Whether documents wait. */

@@ -63,6 +63,16 @@ describe("documents of one stream", () => {
     expect(queue.flow).toEqual(["pause", "resume"]);
   });
 
+  test("are read at once however many there are, where few come in one turn", async () => {
+    const queue = new Numbers();
+    for (const first of upTo(5)) {
+      queue.give(...upTo(MESSAGES_PER_STEP / 2 + 1).map((each) => first * MESSAGES_PER_STEP + each));
+      await turn();
+    }
+    expect(queue.numbers).toHaveLength(5 * (MESSAGES_PER_STEP / 2 + 1));
+    expect(queue.flow).toEqual([]);
+  });
+
   test("come after a long one that is read in steps, and in their order", async () => {
     const queue = new Numbers();
     queue.give(1);

@@ -4,6 +4,7 @@
  */
 import type { Dispatcher } from "undici";
 import type { GatewayError } from "../../core/errors.js";
+import { scheduleStep } from "../../runtime/cooperative-yield.js";
 import { Decompression, encodingsIn } from "../../runtime/decompression.js";
 import type { Headers } from "./channel.js";
 import type { HttpConnection, PooledRequest } from "./http-pool.js";
@@ -35,6 +36,11 @@ export interface HttpReceiver {
 
 /** A body from this length (characters) is not kept in memory while its response is awaited. */
 const LARGE_BYTES = 65_536;
+/**
+ * After this many bytes of a response no more are read before the next turn of the event loop, in steps with all other large
+ * messages: twenty responses would otherwise deliver 40 MiB in each turn, and all small calls would wait for them.
+ */
+const BYTES_PER_STEP = 2 * 1024 * 1024;
 const MAX_REDIRECTS = 3;
 const aborted = new Error("the request was aborted");
 
@@ -54,6 +60,12 @@ export class HttpRequest implements PooledRequest {
   #waiting = false;
   #done = false;
   #sent = false;
+  /** Bytes of the response since the last step. */
+  #received = 0;
+  /** Whether the response waits for its next step. */
+  #awaitsStep = false;
+  /** Whether the receiver has paused the response. */
+  #isPaused = false;
   #redirects = 0;
   #redirectTo: string | undefined;
   readonly #credentials: ChannelCredentials | undefined;
@@ -100,14 +112,36 @@ export class HttpRequest implements PooledRequest {
 
   /** Reads nothing more of the response until `resume`. */
   pause(): void {
-    if (this.#decompression === undefined) this.#controller?.pause();
-    else this.#decompression.pause();
+    if (this.#decompression !== undefined) {
+      this.#decompression.pause();
+      return;
+    }
+    this.#isPaused = true;
+    this.#controller?.pause();
   }
 
   resume(): void {
     if (this.#done) return;
-    if (this.#decompression === undefined) this.#controller?.resume();
-    else this.#decompression.resume();
+    if (this.#decompression !== undefined) {
+      this.#decompression.resume();
+      return;
+    }
+    this.#isPaused = false;
+    this.#readOn();
+  }
+
+  #readOn(): void {
+    if (!this.#done && !this.#isPaused && !this.#awaitsStep) this.#controller?.resume();
+  }
+
+  #awaitStep(): void {
+    this.#received = 0;
+    this.#awaitsStep = true;
+    this.#controller?.pause();
+    scheduleStep(() => {
+      this.#awaitsStep = false;
+      this.#readOn();
+    });
   }
 
   /** Sends the request when its header is there, fails it for an error, and calls `without` where it has no header. */
@@ -194,6 +228,8 @@ export class HttpRequest implements PooledRequest {
 
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#done || this.#redirectTo !== undefined) return;
+    this.#received += chunk.length;
+    if (this.#received >= BYTES_PER_STEP && !this.#awaitsStep) this.#awaitStep();
     if (this.#authorization?.isRefused === true) this.#authorization.keep(chunk);
     else if (this.#decompression === undefined) this.#receiver.data(chunk);
     else this.#decompression.write(chunk);
