@@ -1,5 +1,6 @@
 /** How are server-sent events written and read (HTML standard, "Server-sent events")? */
 import { BoundedBuffer } from "./bounded-buffer.js";
+import { oneLine } from "./lines.js";
 
 /** One event. */
 export interface SseEvent {
@@ -16,15 +17,26 @@ export interface SseEvent {
  * @throws TypeError if `id` or `event` cannot be written.
  */
 export function formatEvent(event: SseEvent): string {
-  const head =
-    (event.id === undefined ? "" : field("id", event.id)) +
-    (event.event === undefined ? "" : field("event", event.event));
+  const head = headOf(event);
   // The fast path: JSON text has no line breaks.
   if (!event.data.includes("\n") && !event.data.includes("\r")) return `${head}data: ${event.data}\n\n`;
   return `${head}${linesOf(event.data)
     .map((line) => `data: ${line}\n`)
     .join("")}\n`;
 }
+
+/**
+ * One event with a JSON document as its data, in pieces that are not copied.
+ *
+ * @throws TypeError if `id` or `event` cannot be written.
+ */
+export const eventPieces = (
+  event: Omit<SseEvent, "data">,
+  json: readonly (string | Buffer)[],
+): readonly (string | Buffer)[] => [`${headOf(event)}data: `, ...json.map((piece) => oneLine(piece)), "\n\n"];
+
+const headOf = ({ id, event }: Omit<SseEvent, "data">): string =>
+  (id === undefined ? "" : field("id", id)) + (event === undefined ? "" : field("event", event));
 
 /** A comment, which clients ignore; used as keep-alive. */
 export function formatComment(text = ""): string {

@@ -1,6 +1,6 @@
 import { createParser } from "eventsource-parser";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
-import { formatComment, formatEvent, type SseEvent, SseReader } from "../../src/wire/sse.js";
+import { eventPieces, formatComment, formatEvent, type SseEvent, SseReader } from "../../src/wire/sse.js";
 import fc from "../support/fast-check.js";
 import { stepsOf } from "../support/steps.js";
 
@@ -188,4 +188,24 @@ describe("what is written", () => {
     expect(() => formatEvent({ id: value, data: "" })).toThrow(TypeError);
     expect(() => formatEvent({ event: value, data: "" })).toThrow(TypeError);
   });
+});
+
+test("an event in pieces is read as the same JSON as one in a string", () => {
+  fc.assert(
+    fc.property(
+      fc.json(),
+      fc.array(fc.nat(), { maxLength: 5 }),
+      fc.constantFrom(0, 1, 2),
+      (json, cuts, indent) => {
+        const bytes = Buffer.from(JSON.stringify(JSON.parse(json), undefined, indent));
+        const edges = [0, ...cuts.map((cut) => cut % bytes.length), bytes.length].sort((a, b) => a - b);
+        const pieces = edges.slice(1).map((end, at) => bytes.subarray(edges[at], end));
+        const written = eventPieces({ id: "7", event: "message" }, pieces);
+        const { events } = read(written.map((piece) => Buffer.from(piece)));
+        expect(events.map(({ data, ...rest }) => ({ ...rest, data: JSON.parse(data) }))).toEqual([
+          { id: "7", event: "message", data: JSON.parse(json) },
+        ]);
+      },
+    ),
+  );
 });

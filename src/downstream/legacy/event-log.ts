@@ -2,12 +2,13 @@
 import { type BudgetShare, UNLIMITED_SHARE } from "../../core/fair-share.js";
 import type { MessageId } from "../../wire/envelope.js";
 import { newLogName } from "./event-id.js";
+import { type MessageText, sizeOf } from "./messages.js";
 
 /** One event of a stream, kept for resumption. */
 export interface LoggedEvent {
   readonly stream: number;
   readonly seq: number;
-  readonly data: string;
+  readonly data: MessageText;
   /** The request to which it is the response, null where its id could not be read; absent for what is said before a response, or without a request. */
   readonly responseTo?: MessageId | null;
   /** Whether it was written to a connection that looked open. */
@@ -23,7 +24,7 @@ export interface LostResponse {
 
 /** Limits of one session's log. */
 export interface EventLogLimits {
-  /** What all kept events of a session may weigh together, in characters. The newest is kept whatever it weighs. */
+  /** What all kept events of a session may weigh together, in characters and bytes. The newest is kept whatever it weighs. */
   readonly maxLength: number;
   readonly maxEvents: number;
 }
@@ -51,7 +52,7 @@ export class EventLog {
 
   append(event: LoggedEvent): void {
     if (this.#isOver) return;
-    const { length } = event.data;
+    const length = sizeOf(event.data);
     while (!this.memoryShare.reserve(length)) {
       if (this.#count === 0) {
         this.#recordLost(event);
@@ -103,7 +104,7 @@ export class EventLog {
     this.#length = left;
   }
 
-  /** How much is kept, in characters. */
+  /** How much is kept, in characters and bytes. */
   get length(): number {
     return this.#length;
   }
@@ -124,8 +125,9 @@ export class EventLog {
   #evict(): void {
     const event = this.#takeOldest();
     if (event === undefined) return;
-    this.#length -= event.data.length;
-    this.memoryShare.release(event.data.length);
+    const length = sizeOf(event.data);
+    this.#length -= length;
+    this.memoryShare.release(length);
     this.#recordLost(event);
   }
 
@@ -147,4 +149,4 @@ export class EventLog {
 const isNotice = ({ responseTo }: LoggedEvent): boolean => responseTo === undefined;
 
 const lengthOf = (events: readonly LoggedEvent[]): number =>
-  events.reduce((sum, { data }) => sum + data.length, 0);
+  events.reduce((sum, { data }) => sum + sizeOf(data), 0);

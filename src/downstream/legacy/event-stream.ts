@@ -5,11 +5,19 @@
 import type { ServerResponse } from "node:http";
 import { GatewayError, refusalError } from "../../core/errors.js";
 import { type IdKey, idKeyOf, type MessageId } from "../../wire/envelope.js";
-import { formatComment, formatEvent } from "../../wire/sse.js";
+import { eventPieces, formatComment, formatEvent } from "../../wire/sse.js";
 import type { Backlog } from "../edge.js";
 import { awaitedText, type StreamKind } from "./event-id.js";
 import type { EventLog } from "./event-log.js";
-import { errorText, type MessageText, STREAM_HEADERS, stringOf } from "./messages.js";
+import {
+  bytesOf,
+  errorText,
+  joinedIfSmall,
+  type MessageText,
+  piecesOf,
+  STREAM_HEADERS,
+  sizeOf,
+} from "./messages.js";
 
 /** Limits of one stream, and its metrics. */
 export interface StreamSettings extends ConnectionLimits {
@@ -84,7 +92,7 @@ export class EventStream {
   /** `answers`: the request to which `text` is the response. */
   send(text: MessageText, responseTo?: MessageId | null): void {
     this.#seq += 1;
-    const data = stringOf(text);
+    const data = joinedIfSmall(text);
     const sent = this.isConnected;
     const event = { stream: this.number, seq: this.#seq, data, sent };
     this.log.append(responseTo === undefined ? event : { ...event, responseTo });
@@ -106,8 +114,10 @@ export class EventStream {
     );
   }
 
-  #write(seq: number, data: string): void {
-    this.#connection?.write(formatEvent({ id: this.#id(seq), data }));
+  #write(seq: number, data: MessageText): void {
+    if (this.#connection === undefined) return;
+    const id = this.#id(seq);
+    this.#connection.write(typeof data === "string" ? formatEvent({ id, data }) : eventPieces({ id }, data));
   }
 
   #id(seq: number): string {
@@ -190,7 +200,7 @@ export class SseConnection implements Backlog {
    * Writes one event. The limit is checked before the event is added: a single large response may exceed it, else it could
    * never be delivered.
    */
-  write(event: string): void {
+  write(event: MessageText): void {
     if (!this.#open) return;
     const { maxWaitingBytes } = this.limits;
     if (this.response.writableLength > maxWaitingBytes + this.#longEvent) {
@@ -198,8 +208,10 @@ export class SseConnection implements Backlog {
       return;
     }
     // A string of the length n has n to 3n bytes.
-    if (event.length > maxWaitingBytes / 3) this.#longEvent = Buffer.byteLength(event);
-    if (!this.response.write(event)) this.#stalls();
+    if (sizeOf(event) > maxWaitingBytes / 3) this.#longEvent = bytesOf(event);
+    let hasRoom = true;
+    for (const piece of piecesOf(event)) hasRoom = this.response.write(piece);
+    if (!hasRoom) this.#stalls();
   }
 
   /** Ends the response properly, after what was written. */

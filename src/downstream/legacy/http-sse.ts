@@ -9,7 +9,7 @@ import { withIssuer } from "../../core/owners.js";
 import { isSamePrincipal } from "../../core/principal.js";
 import { withTimeout } from "../../core/stop.js";
 import { type Batch, type Envelope, isBatch } from "../../wire/envelope.js";
-import { formatEvent } from "../../wire/sse.js";
+import { eventPieces, formatEvent } from "../../wire/sse.js";
 import {
   type HttpEdge,
   type HttpExchange,
@@ -66,7 +66,12 @@ export function createHttpSse(options: HttpSseOptions): HttpEdge & { get(exchang
       endpoint: exchange.endpoint,
       isHttp: true,
       backlog: connection,
-      send: (text) => connection.write(formatEvent({ event: "message", data: text.toString() })),
+      send: (text) =>
+        connection.write(
+          typeof text === "string"
+            ? formatEvent({ event: "message", data: text })
+            : eventPieces({ event: "message" }, [text]),
+        ),
     });
     hooks.opened?.();
     streams.set(id, { exchange, connection, pipe });

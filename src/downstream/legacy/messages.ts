@@ -29,8 +29,19 @@ export function sizeOf(text: MessageText): number {
   return size;
 }
 
+/** Its length in bytes. */
+export const bytesOf = (text: MessageText): number =>
+  piecesOf(text).reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
+
 /** The message as one string. */
 export const stringOf = (text: MessageText): string => (typeof text === "string" ? text : text.join(""));
+
+/** From this size on (characters and bytes) pieces are written one by one. */
+const MIN_IN_PIECES = 65_536;
+
+/** The message as one string, or in pieces where it is large. */
+export const joinedIfSmall = (text: MessageText): MessageText =>
+  sizeOf(text) < MIN_IN_PIECES ? stringOf(text) : text;
 
 /** The response to `id` that carries `result`. */
 export function resultText(id: MessageId, result: Payload): MessageText {

@@ -96,3 +96,22 @@ test.each(["call", "general"] as const)("on the stream of a %s", async (kind) =>
     { numRuns: 200 },
   );
 });
+
+test("a large response is sent and sent again as the bytes it is, also where these have line breaks", async () => {
+  const streams = new SessionStreams(SETTINGS, true);
+  const host = new LossyHost();
+  const stream = streams.openCallStream(host.response, [1]);
+  const text = "ü".repeat(300_000);
+  stream.send(['{"id":1,"result":{', Buffer.from(`"text":\n"${text}"\r\n`), "}}"], 1);
+  const sent = { id: 1, result: { text } };
+  await settled();
+  host.lose(2);
+  expect(host.got.map((each) => JSON.parse(each))).toEqual([sent]);
+
+  // The host has lost all of the stream but its first event.
+  const first = (host.lastEventId ?? "").replace(/^(call-\d+-)\d+/, "$10");
+  expect(streams.resume(host.response, first)).toBe("resumed");
+  await settled();
+  host.lose(1);
+  expect(host.got.map((each) => JSON.parse(each))).toEqual([sent, sent]);
+});
