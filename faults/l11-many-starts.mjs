@@ -44,7 +44,12 @@ await row("L11", "50 stdio servers start, each with 100 ms of work to do first",
   // V8 gives the young generation back when the process has done nothing for some seconds.
   await pause(AT_REST_MS);
   const own = rssMiB(gateway.pid) - rssMiB(empty.pid);
-  row.check("memory of the gateway itself, at rest", "the children's own: <= + 25 MiB", `+ ${mib(own)}`, own <= 25);
+  row.check(
+    "memory of the gateway itself, at rest",
+    "the children's own: <= + 25 MiB",
+    `+ ${mib(own)}`,
+    own <= 25,
+  );
   row.shortfall("the same when they have just started", "<= + 40 MiB", `+ ${mib(atOnce)}`, {
     met: atOnce <= 40,
     bearable: own <= 25,
