@@ -38,7 +38,7 @@ await row("leak", "200 crashes of servers and 1,000 reloads under load", async (
   await first.window();
   await first.stop();
   await pause(10_000);
-  await Promise.all(victims.map(pidOf));
+  for (const victim of victims) await pidOf(victim);
   const files = descriptors(gateway.pid);
   const traffic = row.own(await startTraffic(gateway.url, load));
 

@@ -24,7 +24,7 @@ const wanted = new Set(positionals.flatMap((word) => word.toLowerCase().split(",
  * Rows that mostly wait, or that measure no short times: they run in parallel when the rest is done. The longest first,
  * so that no lane ends with it.
  */
-const TOGETHER = ["f15", "leak", "f27", "f02", "f22", "f03", "f18", "f14"];
+const TOGETHER = ["f15", "f27", "f02", "f22", "f03", "f18", "f14"];
 const LANES = 4;
 
 const rows = scriptsIn(here, /^(f\d\d|l\d\d|leak)\b.*\.mjs$/).filter(
