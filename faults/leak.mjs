@@ -35,7 +35,7 @@ await row("leak", "200 crashes of servers and 1,000 reloads under load", async (
   const load = { tools: ["pipe__echo", "web__echo"], rate: 100 };
   // The session that legacy hosts share at `web` is opened by the first of them, and kept for its `idleTimeout`.
   const first = row.own(await startTraffic(gateway.url, load));
-  await first.window();
+  await first.during(() => pause(1_000));
   await first.stop();
   await pause(10_000);
   for (const victim of victims) await pidOf(victim);
