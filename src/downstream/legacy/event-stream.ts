@@ -12,8 +12,8 @@ import type { EventLog } from "./event-log.js";
 import {
   bytesOf,
   errorText,
-  joinedIfSmall,
   type MessageText,
+  ownText,
   piecesOf,
   STREAM_HEADERS,
   sizeOf,
@@ -92,7 +92,7 @@ export class EventStream {
   /** `answers`: the request to which `text` is the response. */
   send(text: MessageText, responseTo?: MessageId | null): void {
     this.#seq += 1;
-    const data = joinedIfSmall(text);
+    const data = ownText(text);
     const sent = this.isConnected;
     const event = { stream: this.number, seq: this.#seq, data, sent };
     this.log.append(responseTo === undefined ? event : { ...event, responseTo });

@@ -36,12 +36,19 @@ export const bytesOf = (text: MessageText): number =>
 /** The message as one string. */
 export const stringOf = (text: MessageText): string => (typeof text === "string" ? text : text.join(""));
 
-/** From this size on (characters and bytes) pieces are written one by one. */
+/** From this many bytes on pieces are written one by one. */
 const MIN_IN_PIECES = 65_536;
 
-/** The message as one string, or in pieces where it is large. */
-export const joinedIfSmall = (text: MessageText): MessageText =>
-  sizeOf(text) < MIN_IN_PIECES ? stringOf(text) : text;
+/** The message as one string, or in pieces where it has many bytes. It keeps no more memory than it has bytes. */
+export function ownText(text: MessageText): MessageText {
+  if (typeof text === "string") return text;
+  const bytes = text.reduce((sum, piece) => sum + (typeof piece === "string" ? 0 : piece.length), 0);
+  return bytes < MIN_IN_PIECES ? stringOf(text) : text.map(ownBytes);
+}
+
+/** Bytes that are a small part of what was received, which they would keep in memory, are copied. */
+const ownBytes = (piece: string | Buffer): string | Buffer =>
+  typeof piece !== "string" && piece.buffer.byteLength > 2 * piece.length ? Buffer.from(piece) : piece;
 
 /** The response to `id` that carries `result`. */
 export function resultText(id: MessageId, result: Payload): MessageText {

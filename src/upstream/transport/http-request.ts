@@ -41,6 +41,8 @@ const LARGE_BYTES = 65_536;
  * messages: twenty responses would otherwise deliver 40 MiB in each turn, and all small calls would wait for them.
  */
 const BYTES_PER_STEP = 2 * 1024 * 1024;
+/** A response that takes this time (ms) for so many bytes needs no step: an event stream that is open for hours. */
+const CALM_MS = 8_000;
 const MAX_REDIRECTS = 3;
 const aborted = new Error("the request was aborted");
 
@@ -60,8 +62,10 @@ export class HttpRequest implements PooledRequest {
   #waiting = false;
   #done = false;
   #sent = false;
-  /** Bytes of the response since the last step. */
+  /** Bytes of the response since `#countedSince`. */
   #received = 0;
+  /** The last step, or the head of the response, by the monotonic clock. */
+  #countedSince = 0;
   /** Whether the response waits for its next step. */
   #awaitsStep = false;
   /** Whether the receiver has paused the response. */
@@ -135,7 +139,11 @@ export class HttpRequest implements PooledRequest {
   }
 
   #awaitStep(): void {
+    const now = performance.now();
+    const isCalm = now - this.#countedSince >= CALM_MS;
     this.#received = 0;
+    this.#countedSince = now;
+    if (isCalm) return;
     this.#awaitsStep = true;
     this.#controller?.pause();
     scheduleStep(() => {
@@ -223,6 +231,7 @@ export class HttpRequest implements PooledRequest {
     // No redirect can follow, so the body is not sent again.
     if (this.#outgoing.body !== undefined && this.#outgoing.body.length >= LARGE_BYTES)
       this.#outgoing = { ...this.#outgoing, body: "" };
+    this.#countedSince = performance.now();
     this.#receiver.head(status, headers);
   }
 
