@@ -41,7 +41,7 @@ const LARGE_BYTES = 65_536;
  * messages: twenty responses would otherwise deliver 40 MiB in each turn, and all small calls would wait for them.
  */
 const BYTES_PER_STEP = 2 * 1024 * 1024;
-/** A response that takes this time (ms) for so many bytes needs no step: an event stream that is open for hours. */
+/** A response that takes this time (ms) for BYTES_PER_STEP needs no step: an event stream that is open for hours. */
 const CALM_MS = 8_000;
 const MAX_REDIRECTS = 3;
 const aborted = new Error("the request was aborted");

@@ -11,7 +11,7 @@ const CHUNK = Buffer.alloc(512 * 1024);
 
 fakeTime();
 
-/** A request whose response comes when the test says so. */
+/** A request whose response the test delivers. */
 function answered() {
   const flow: string[] = [];
   let received = 0;
