@@ -138,7 +138,7 @@ export class HttpRequest implements PooledRequest {
     if (!this.#done && !this.#isPaused && !this.#awaitsStep) this.#controller?.resume();
   }
 
-  #awaitStep(): void {
+  #awaitStepUnlessCalm(): void {
     const now = performance.now();
     const isCalm = now - this.#countedSince >= CALM_MS;
     this.#received = 0;
@@ -238,7 +238,7 @@ export class HttpRequest implements PooledRequest {
   onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
     if (this.#done || this.#redirectTo !== undefined) return;
     this.#received += chunk.length;
-    if (this.#received >= BYTES_PER_STEP && !this.#awaitsStep) this.#awaitStep();
+    if (this.#received >= BYTES_PER_STEP && !this.#awaitsStep) this.#awaitStepUnlessCalm();
     if (this.#authorization?.isRefused === true) this.#authorization.keep(chunk);
     else if (this.#decompression === undefined) this.#receiver.data(chunk);
     else this.#decompression.write(chunk);
